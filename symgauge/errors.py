@@ -1,0 +1,21 @@
+"""Every error symgauge raises on purpose: one base class, one clear sentence each (what, where, expected, what to do)."""
+
+
+class SymgaugeError(Exception):
+    """Base of all errors that are the caller's to fix; the command line prints its message without a traceback."""
+
+
+class InvalidInput(SymgaugeError, ValueError):
+    """A value, shape, name or file that symgauge cannot use."""
+
+
+class UnsupportedOperation(SymgaugeError):
+    """An aten operation without a rule in exact arithmetic."""
+
+
+class UnsupportedModel(SymgaugeError):
+    """A model or configuration field that no adapter knows; refusing is safer than a verdict about another architecture."""
+
+
+class Undecided(SymgaugeError):
+    """The evidence does not settle the question (no gap, too few probes, primes that disagree)."""
