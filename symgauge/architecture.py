@@ -1,0 +1,222 @@
+"""The record that says what a transformer is: every hyperparameter that decides which parameter symmetries it has.
+
+One frozen dataclass covers attention layers alone, blocks and whole models; :mod:`symgauge.wiring` turns it into named
+parameter tensors ("roles"), :mod:`symgauge.models` into a torch module, :mod:`symgauge.symmetries` into dimensions.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Literal
+
+from symgauge.errors import InvalidInput
+
+Turn = Fraction | float
+"""A rotation angle per position, in full turns (ω / 2π): exact coincidences (0, π, aliases) are then exact."""
+
+
+@dataclass(frozen=True)
+class RotationClass:
+    """Planes whose rotations are equal up to direction, so that one commutant block mixes them (Remark D.3, completed).
+
+    ``kind`` is "complex" (angle not a multiple of π), or "real" (angle 0 or π: the rotation is ±1, and every linear
+    map of the channels commutes with it). ``channels`` lists the head channels, plane by plane for "complex" (first and
+    second coordinate of each plane; ``signs`` says which planes turn the other way).
+    """
+
+    kind: Literal["complex", "real"]
+    channels: tuple[int, ...]
+    signs: tuple[int, ...] = ()
+
+    @property
+    def dimension(self) -> int:
+        """Real dimension of this block of the commutant: 2r² for r planes, n² for n channels with a real rotation."""
+        if self.kind == "complex":
+            return 2 * len(self.signs) ** 2
+        return len(self.channels) ** 2
+
+
+@dataclass(frozen=True)
+class Rotary:
+    """Rotary position encoding of a head: one angle per rotated plane, the other channels left alone.
+
+    ``turns[j]`` is the angle of plane j per position, in full turns. ``interleaved`` planes are the channels (2j, 2j+1);
+    otherwise ("rotate half") plane j is (j, j + n), n the number of planes. Unrotated channels come last.
+    """
+
+    turns: tuple[Turn, ...]
+    unrotated: int = 0
+    interleaved: bool = False
+
+    @classmethod
+    def standard(
+        cls, channels: int, *, base: float = 10000.0, unrotated: int = 0, interleaved: bool = False
+    ) -> Rotary:
+        """The usual frequencies ω_j = base^(−2j / channels) on ``channels`` rotated channels."""
+        if channels % 2 or channels <= 0:
+            raise InvalidInput(f"rotary encoding turns channels in pairs; {channels} rotated channels were asked for")
+        turns = tuple(base ** (-2 * j / channels) / (2 * math.pi) for j in range(channels // 2))
+        return cls(turns, unrotated, interleaved)
+
+    @property
+    def channels(self) -> int:
+        """Number of channels of a head, rotated and not."""
+        return 2 * len(self.turns) + self.unrotated
+
+    def plane(self, j: int) -> tuple[int, int]:
+        """The two channels that plane ``j`` turns."""
+        return (2 * j, 2 * j + 1) if self.interleaved else (j, j + len(self.turns))
+
+    def classes(self) -> tuple[RotationClass, ...]:
+        """Group planes by angle modulo sign and full turns; angles 0 (with the unrotated channels) and π are real."""
+        still: list[int] = []
+        half: list[int] = []
+        moving: dict[Turn, list[tuple[int, int]]] = {}
+        for j, turn in enumerate(self.turns):
+            reduced = turn % 1
+            if reduced == 0:
+                still.extend(self.plane(j))
+            elif reduced * 2 == 1:
+                half.extend(self.plane(j))
+            else:
+                sign = 1 if reduced * 2 < 1 else -1
+                moving.setdefault(reduced if sign == 1 else 1 - reduced, []).append((j, sign))
+        still.extend(range(2 * len(self.turns), self.channels))
+        classes = [
+            RotationClass("complex", tuple(c for j, _ in planes for c in self.plane(j)), tuple(s for _, s in planes))
+            for planes in moving.values()
+        ]
+        classes += [RotationClass("real", tuple(sorted(channels))) for channels in (half, still) if channels]
+        return tuple(classes)
+
+    @property
+    def commutant_dimension(self) -> int:
+        """Real dimension of the matrices that commute with every rotation."""
+        return sum(block.dimension for block in self.classes())
+
+
+@dataclass(frozen=True)
+class Latent:
+    """Multi-head latent attention (DeepSeek): queries, and keys with values, go through narrow latents.
+
+    ``d_rope`` channels per head carry positions; their key part is one vector shared by all heads. ``query`` is the
+    width of the query latent (0: queries come straight from the stream), ``key_value`` that of the key/value latent.
+    """
+
+    query: int
+    key_value: int
+    d_rope: int
+
+
+@dataclass(frozen=True)
+class Experts:
+    """Mixture of experts: ``count`` routed feed-forward layers of width ``d_ff``, ``active`` per token, ``shared`` always on.
+
+    ``routing`` "softmax" normalises over the chosen experts, so a common shift of the router's logits is invisible;
+    "sigmoid" (DeepSeek-V3) sees it. ``first`` is the first layer that has experts; earlier ones are dense.
+    """
+
+    count: int
+    active: int
+    d_ff: int
+    shared: int = 0
+    routing: Literal["softmax", "sigmoid"] = "softmax"
+    first: int = 0
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """Hyperparameters of a transformer, or of one attention layer or block of it (``vocabulary=0``: vectors in and out).
+
+    Sizes are counts. ``context`` is the number of positions of the learned table, or the longest sequence looked at.
+    ``epsilon_is_zero`` says that every norm divides by the exact root mean square, which adds scale symmetries.
+    """
+
+    d_model: int
+    heads: int
+    d_k: int
+    d_v: int
+    groups: int = 0
+    """Key/value groups; 0 means one per head."""
+    layers: int = 1
+    d_ff: int = 0
+    """Width of the feed-forward layers; 0 means there are none."""
+    vocabulary: int = 0
+    context: int = 4
+    name: str = ""
+    # attention
+    attention: Literal["softmax", "linear"] = "softmax"
+    causal: bool = True
+    residual: bool = True
+    rotary: Rotary | None = None
+    query_bias: bool = False
+    key_bias: bool = False
+    value_bias: bool = False
+    output_bias: bool = False
+    qk_norm: bool = False
+    """RMSNorm with gains on each query and key head, gains shared by the heads (Qwen3)."""
+    attention_softcap: float | None = None
+    latent: Latent | None = None
+    # feed-forward
+    activation: Literal["gelu", "gelu_tanh", "relu", "relu2", "silu", "tanh"] = "gelu"
+    gated: bool = False
+    ff_bias: bool = False
+    experts: Experts | None = None
+    # norms and stream
+    norm: Literal["none", "layer", "rms"] = "none"
+    placement: Literal["pre", "post", "sandwich", "parallel", "parallel_shared"] = "pre"
+    norm_offset: bool = False
+    epsilon_is_zero: bool = False
+    embedding_norm: bool = False
+    final_norm: bool = False
+    # embeddings and head
+    position_table: bool = False
+    token_types: int = 0
+    head_transform: bool = False
+    """A dense layer, activation and norm before the unembedding (BERT's masked-language-model head)."""
+    tied: bool = False
+    head_bias: bool = False
+    logit_softcap: float | None = None
+    extra: dict[str, float] = field(default_factory=dict, hash=False, compare=False)
+    """Constants without influence on symmetries (embedding scale, score scale), for adapters."""
+
+    def __post_init__(self) -> None:
+        if self.groups == 0:
+            object.__setattr__(self, "groups", self.heads)
+        for name in ("d_model", "heads", "d_k", "d_v", "groups", "layers", "context"):
+            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
+                raise InvalidInput(f"architecture field {name!r} must be a positive integer, not {getattr(self, name)!r}")
+        for name in ("d_ff", "vocabulary", "token_types"):
+            if not isinstance(getattr(self, name), int) or getattr(self, name) < 0:
+                raise InvalidInput(f"architecture field {name!r} must be an integer ≥ 0, not {getattr(self, name)!r}")
+        if self.heads % self.groups:
+            raise InvalidInput(f"{self.heads} heads cannot share {self.groups} key/value groups evenly")
+        if self.rotary is not None and self.latent is None and self.rotary.channels != self.d_k:
+            raise InvalidInput(f"the rotary encoding describes {self.rotary.channels} channels, but d_k = {self.d_k}")
+        if self.norm == "none" and (self.embedding_norm or self.final_norm or self.placement not in ("pre", "post")):
+            raise InvalidInput("norm='none' leaves no embedding, final, sandwich or parallel norm to place")
+        if self.norm_offset and self.norm != "layer":
+            raise InvalidInput("norm_offset belongs to norm='layer'")
+        if self.tied and not self.vocabulary:
+            raise InvalidInput("tied=True needs a vocabulary")
+
+    def replace(self, **changes: object) -> Architecture:
+        """A copy with some fields changed (and checked again)."""
+        return dataclasses.replace(self, **changes)  # type: ignore[arg-type]
+
+    @property
+    def is_model(self) -> bool:
+        """Tokens in, logits out."""
+        return self.vocabulary > 0
+
+    def has_experts(self, layer: int) -> bool:
+        return self.experts is not None and layer >= self.experts.first
+
+
+def distinct(values: Sequence[int]) -> bool:
+    """Whether the sizes are pairwise distinct, so that a wrong axis shows up as a wrong shape."""
+    return len(set(values)) == len(values)
