@@ -44,8 +44,8 @@ class RotationClass:
 class Rotary:
     """Rotary position encoding of a head: one angle per rotated plane, the other channels left alone.
 
-    ``turns[j]`` is the angle of plane j per position, in full turns. ``interleaved`` planes are the channels (2j, 2j+1);
-    otherwise ("rotate half") plane j is (j, j + n), n the number of planes. Unrotated channels come last.
+    ``turns[j]`` is the angle of plane j per position, in full turns. ``interleaved`` planes are the channels
+    (2j, 2j+1); otherwise ("rotate half") plane j is (j, j + n), n the number of planes. Unrotated channels come last.
     """
 
     turns: tuple[Turn, ...]
@@ -114,7 +114,7 @@ class Latent:
 
 @dataclass(frozen=True)
 class Experts:
-    """Mixture of experts: ``count`` routed feed-forward layers of width ``d_ff``, ``active`` per token, ``shared`` always on.
+    """Mixture of experts: ``count`` routed feed-forward layers of width ``d_ff``, ``active`` per token, ``shared`` always.
 
     ``routing`` "softmax" normalises over the chosen experts, so a common shift of the router's logits is invisible;
     "sigmoid" (DeepSeek-V3) sees it. ``first`` is the first layer that has experts; earlier ones are dense.
@@ -130,7 +130,7 @@ class Experts:
 
 @dataclass(frozen=True)
 class Architecture:
-    """Hyperparameters of a transformer, or of one attention layer or block of it (``vocabulary=0``: vectors in and out).
+    """Hyperparameters of a transformer, or of one attention layer or block (``vocabulary=0``: vectors in and out).
 
     Sizes are counts. ``context`` is the number of positions of the learned table, or the longest sequence looked at.
     ``epsilon_is_zero`` says that every norm divides by the exact root mean square, which adds scale symmetries.
@@ -188,11 +188,13 @@ class Architecture:
         if self.groups == 0:
             object.__setattr__(self, "groups", self.heads)
         for name in ("d_model", "heads", "d_k", "d_v", "groups", "layers", "context"):
-            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
-                raise InvalidInput(f"architecture field {name!r} must be a positive integer, not {getattr(self, name)!r}")
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise InvalidInput(f"architecture field {name!r} must be a positive integer, not {value!r}")
         for name in ("d_ff", "vocabulary", "token_types"):
-            if not isinstance(getattr(self, name), int) or getattr(self, name) < 0:
-                raise InvalidInput(f"architecture field {name!r} must be an integer ≥ 0, not {getattr(self, name)!r}")
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 0:
+                raise InvalidInput(f"architecture field {name!r} must be an integer ≥ 0, not {value!r}")
         if self.heads % self.groups:
             raise InvalidInput(f"{self.heads} heads cannot share {self.groups} key/value groups evenly")
         if self.rotary is not None and self.latent is None and self.rotary.channels != self.d_k:

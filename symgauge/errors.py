@@ -1,4 +1,4 @@
-"""Every error symgauge raises on purpose: one base class, one clear sentence each (what, where, expected, what to do)."""
+"""Every error symgauge raises on purpose: one base class, one clear sentence each (what, where, what to do)."""
 
 
 class SymgaugeError(Exception):
@@ -14,7 +14,7 @@ class UnsupportedOperation(SymgaugeError):
 
 
 class UnsupportedModel(SymgaugeError):
-    """A model or configuration field that no adapter knows; refusing is safer than a verdict about another architecture."""
+    """A model or configuration field that no adapter knows; a verdict about another architecture would be worse."""
 
 
 class Undecided(SymgaugeError):

@@ -1,4 +1,4 @@
-"""From an architecture to its named parameter tensors and how they are wired: which maps read a norm, which write the stream.
+"""From an architecture to its named parameter tensors and how they are wired: who reads a norm, who writes the stream.
 
 A *role* is a parameter tensor in canonical shape, row-vector convention (y = x W + b): queries (h, d_model, d_k), keys
 (g, d_model, d_k), values (g, d_model, d_v), outputs (h, d_v, d_model), linear maps (in, out), tables (rows, d_model).
@@ -150,7 +150,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Head:
-    """final norm → (transform → norm) → unembedding (d_model, V)."""
+    """final norm → (transform → activation → norm) → unembedding (d_model, V), or the token table if tied."""
 
     unembedding: Map
     transform: Map | None = None
@@ -159,7 +159,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Wiring:
-    """Everything about a model that a symmetry family needs: role shapes, and the order in which the stream meets them."""
+    """What a symmetry family needs to know of a model: role shapes, and the order in which the stream meets them."""
 
     shapes: dict[str, tuple[int, ...]]
     tables: tuple[str, ...]
@@ -293,8 +293,8 @@ class _Builder:
                 transform = self.map("head.transform", a.d_model, a.d_model, bias=True)
                 transform_norm = self.norm("head.norm")
             bias = self.role("unembedding.bias", a.vocabulary) if a.head_bias else None
-            # A tied head reads the token table: its role exists, and shares every number with the table's transpose.
-            weight = self.role("unembedding.weight", a.d_model, a.vocabulary)
+            # A tied head reads the transpose of the token table and has no weight role of its own.
+            weight = "token_table" if a.tied else self.role("unembedding.weight", a.d_model, a.vocabulary)
             head = Head(Map(weight, bias), transform, transform_norm)
         return Wiring(self.shapes, tuple(tables), steps, embedding_norm, final_norm, head, a.tied)
 

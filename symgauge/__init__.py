@@ -1,0 +1,31 @@
+"""symgauge: a theorem checker for the parameter symmetries of transformer architectures.
+
+Names are imported on first use, so that ``import symgauge`` and the command line start without torch or SymPy.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Architecture": "symgauge.architecture",
+    "Experts": "symgauge.architecture",
+    "Latent": "symgauge.architecture",
+    "Rotary": "symgauge.architecture",
+    "wire": "symgauge.wiring",
+    "SymgaugeError": "symgauge.errors",
+}
+__all__ = sorted([*_HOMES, "__version__"])
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'symgauge' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

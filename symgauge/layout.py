@@ -1,0 +1,79 @@
+"""Where each role's numbers lie in a module's parameters.
+
+A module's parameters, each tensor once and in the order of ``named_parameters()``, make one flat vector θ of length P.
+A :class:`Slot` gives, for every entry of a role, its position in θ, so fused, interleaved and transposed checkpoint
+layouts are data and not code paths. The same layout reads roles from θ, writes tangents back, in any arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from symgauge.errors import InvalidInput
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Positions in θ of a role's entries (int64, the role's canonical shape); the role is θ[index] + shift.
+
+    ``shift`` is 1 where a module stores a norm gain as its distance from one (Gemma).
+    """
+
+    index: Tensor
+    shift: int = 0
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Slots of all roles in a parameter vector of length ``size``; ``names`` are the module's parameter names in order."""
+
+    slots: Mapping[str, Slot]
+    size: int
+    names: tuple[tuple[str, int], ...]
+    """(parameter name, number of entries) in the order of θ."""
+
+    def __post_init__(self) -> None:
+        taken = torch.cat([slot.index.flatten() for slot in self.slots.values()])
+        count = torch.bincount(taken, minlength=self.size)
+        if len(count) != self.size or int(count.max()) > 1:
+            twice = [name for name, slot in self.slots.items() if int(count[slot.index.flatten()].max()) > 1]
+            raise InvalidInput(f"layout: each parameter entry may belong to one role only; shared by {twice}")
+        object.__setattr__(self, "_unused", torch.nonzero(count == 0).flatten())
+
+    @property
+    def unused(self) -> Tensor:
+        """Positions of θ that belong to no role."""
+        return self._unused  # type: ignore[attr-defined, no-any-return]
+
+    def read(self, theta: Tensor) -> dict[str, Tensor]:
+        """Roles from a parameter vector of shape (P,)."""
+        return {name: theta[slot.index] + slot.shift for name, slot in self.slots.items()}
+
+    def write(self, roles: Mapping[str, Tensor], theta: Tensor) -> Tensor:
+        """A copy of ``theta`` (P,) in which every role given is replaced."""
+        result = theta.clone()
+        for name, value in roles.items():
+            slot = self.slots[name]
+            result[slot.index] = value - slot.shift
+        return result
+
+    def scatter(self, tangents: Mapping[str, Tensor]) -> Tensor:
+        """Tangent vectors (m, P) from role tangents (m, *role shape); roles not named stay zero."""
+        m = next(iter(tangents.values())).shape[0]
+        first = next(iter(tangents.values()))
+        result = first.new_zeros((m, self.size))
+        for name, tangent in tangents.items():
+            result[:, self.slots[name].index.flatten()] = tangent.reshape(m, -1)
+        return result
+
+
+def flatten(module: nn.Module) -> tuple[Tensor, tuple[tuple[str, int], ...]]:
+    """θ (P,) of a module in float64, with (name, entries) in order; tied parameters appear once, under their first name."""
+    named = list(module.named_parameters())
+    if not named:
+        raise InvalidInput(f"{type(module).__name__} has no parameters, so there is no fibre to measure")
+    return torch.cat([p.detach().double().flatten() for _, p in named]), tuple((n, p.numel()) for n, p in named)
