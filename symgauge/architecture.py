@@ -114,7 +114,7 @@ class Latent:
 
 @dataclass(frozen=True)
 class Experts:
-    """Mixture of experts: ``count`` routed feed-forward layers of width ``d_ff``, ``active`` per token, ``shared`` always.
+    """Mixture of experts: ``count`` routed layers of width ``d_ff``, ``active`` per token, ``shared`` always on.
 
     ``routing`` "softmax" normalises over the chosen experts, so a common shift of the router's logits is invisible;
     "sigmoid" (DeepSeek-V3) sees it. ``first`` is the first layer that has experts; earlier ones are dense.

@@ -29,7 +29,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Layout:
-    """Slots of all roles in a parameter vector of length ``size``; ``names`` are the module's parameter names in order."""
+    """Slots of all roles in a parameter vector of length ``size``; ``names``: the module's parameters in order."""
 
     slots: Mapping[str, Slot]
     size: int
@@ -47,7 +47,7 @@ class Layout:
     @property
     def unused(self) -> Tensor:
         """Positions of θ that belong to no role."""
-        return self._unused  # type: ignore[attr-defined, no-any-return]
+        return self._unused  # type: ignore[attr-defined]
 
     def read(self, theta: Tensor) -> dict[str, Tensor]:
         """Roles from a parameter vector of shape (P,)."""
@@ -72,7 +72,7 @@ class Layout:
 
 
 def flatten(module: nn.Module) -> tuple[Tensor, tuple[tuple[str, int], ...]]:
-    """θ (P,) of a module in float64, with (name, entries) in order; tied parameters appear once, under their first name."""
+    """θ (P,) of a module in float64, with (name, entries) in order; tied parameters once, under their first name."""
     named = list(module.named_parameters())
     if not named:
         raise InvalidInput(f"{type(module).__name__} has no parameters, so there is no fibre to measure")
