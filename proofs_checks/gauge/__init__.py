@@ -1,0 +1,1 @@
+"""Claims of "Maximal Gauge Symmetry in Transformer Architectures"."""

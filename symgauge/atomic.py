@@ -1,0 +1,34 @@
+"""Writing files so that a reader sees the old content or the new, never half of it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from symgauge.errors import InvalidInput
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Replace `path` by `text` (UTF-8, newlines as given) in one step, making its folder if needed.
+
+    Raises InvalidInput where the place cannot be written; the old file is then untouched.
+    """
+    target = Path(path)
+    temporary = None
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # Same folder, because os.replace is atomic only within a file system.
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+        # mkstemp makes private files; give the ordinary permissions of a new file.
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, target)
+    except OSError as error:
+        raise InvalidInput(f"cannot write {target}: {error.strerror or error}") from error
+    finally:
+        if temporary is not None and os.path.exists(temporary):
+            os.unlink(temporary)

@@ -1,0 +1,33 @@
+"""Claims of a source, the evidence for and against them, the verdict computed from it, and the ledger of them all.
+
+Standard library only, so that declaring and listing claims costs nothing.
+"""
+
+from symgauge.claims.figures import Bounded, Figure, at_least, at_most, equal
+from symgauge.claims.ledger import Entry, Ledger
+from symgauge.claims.log import EvidenceLog
+from symgauge.claims.record import Bearing, Claim, Evidence, Kind, Verdict, claim, claims_of
+from symgauge.claims.trial import Trial, for_all
+from symgauge.claims.verdict import Decision, decide
+
+__all__ = [
+    "Bearing",
+    "Bounded",
+    "Claim",
+    "Decision",
+    "Entry",
+    "Evidence",
+    "EvidenceLog",
+    "Figure",
+    "Kind",
+    "Ledger",
+    "Trial",
+    "Verdict",
+    "at_least",
+    "at_most",
+    "claim",
+    "claims_of",
+    "decide",
+    "equal",
+    "for_all",
+]

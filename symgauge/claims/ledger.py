@@ -1,0 +1,138 @@
+"""The ledger: every claim with its evidence and computed verdict, as JSON whose bytes depend on its content only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from symgauge.atomic import write_text
+from symgauge.claims.record import Claim, Evidence, Verdict
+from symgauge.claims.verdict import decide
+from symgauge.errors import InvalidInput
+
+FORMAT = "symgauge ledger 1"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A claim, its evidence, and the verdict computed from it. `failure`: why the check did not run to its end."""
+
+    claim: Claim
+    verdict: Verdict
+    reasons: tuple[str, ...]
+    evidence: tuple[Evidence, ...] = ()
+    failure: str = ""
+
+    @classmethod
+    def of(cls, claim: Claim, evidence: Sequence[Evidence], failure: str = "") -> Entry:
+        """Decide `claim`; a check that did not run to its end (`failure`) leaves it undecided, whatever it recorded."""
+        if failure:
+            return cls(claim, Verdict.UNDECIDED, (failure,), tuple(evidence), failure)
+        decision = decide(claim, evidence)
+        return cls(claim, decision.verdict, decision.reasons, tuple(evidence))
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the check ran and its verdict is the one on record."""
+        return not self.failure and self.verdict is self.claim.verdict
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "claim": asdict(self.claim),
+            "evidence": [record.to_json() for record in self.evidence],
+            "failure": self.failure,
+            "reasons": list(self.reasons),
+            "replay": self.claim.replay,
+            "verdict": self.verdict,
+        }
+
+    @classmethod
+    def from_json(cls, data: Any) -> Entry:
+        """Read back what `to_json` wrote; InvalidInput for anything else, also a verdict the evidence does not give."""
+        try:
+            evidence = tuple(Evidence.from_json(record) for record in data["evidence"])
+            entry = cls.of(Claim(**data["claim"]), evidence, data["failure"])
+            stored = data["verdict"]
+        except (KeyError, TypeError, AttributeError) as error:
+            raise InvalidInput(f"not an entry of a ledger ({type(error).__name__}: {error})") from error
+        if entry.verdict != stored:
+            raise InvalidInput(f"{entry.claim.id} is stored as {stored!r}, but its evidence gives {entry.verdict!r}")
+        return entry
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """Entries by claim id, sorted; `profile` is the sampling profile they were made with."""
+
+    entries: Mapping[str, Entry] = field(default_factory=dict)
+    profile: str = ""
+
+    @classmethod
+    def of(cls, entries: Iterable[Entry], profile: str = "") -> Ledger:
+        """A ledger of `entries`; two for one claim are refused."""
+        found: dict[str, Entry] = {}
+        for entry in entries:
+            if entry.claim.id in found:
+                raise InvalidInput(f"claim {entry.claim.id} has two entries; each claim is decided by one check")
+            found[entry.claim.id] = entry
+        return cls(dict(sorted(found.items(), key=lambda item: sort_key(item[0]))), profile)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether there are claims, and every one has the verdict on record."""
+        return bool(self.entries) and all(entry.agrees for entry in self.entries.values())
+
+    @property
+    def sources(self) -> list[str]:
+        return sorted({entry.claim.source for entry in self.entries.values()})
+
+    def of_source(self, source: str) -> list[Entry]:
+        """The entries of one source, in order of their ids."""
+        return [entry for entry in self.entries.values() if entry.claim.source == source]
+
+    def to_text(self) -> str:
+        """JSON with sorted keys and neither dates nor machine paths: the same entries give the same bytes."""
+        claims = {claim_id: entry.to_json() for claim_id, entry in self.entries.items()}
+        document = {"format": FORMAT, "profile": self.profile, "claims": claims}
+        return json.dumps(document, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def save(self, path: str | Path) -> None:
+        """Write to `path`, all or nothing."""
+        write_text(path, self.to_text())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Ledger:
+        """Read a saved ledger. Raises InvalidInput, naming the file and what is wrong with it."""
+        try:
+            document = json.loads(Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InvalidInput(f"cannot read the ledger {path}: {error.strerror}") from error
+        except ValueError as error:
+            raise InvalidInput(f"the ledger {path} is not JSON ({error}); make it by symgauge verify --json") from error
+        if not isinstance(document, dict) or document.get("format") != FORMAT:
+            raise InvalidInput(f"{path} is not a ledger: expected a JSON object with format {FORMAT!r}")
+        claims = document.get("claims")
+        if not isinstance(claims, dict):
+            raise InvalidInput(f"the ledger {path} has no object 'claims'")
+        try:
+            return cls.of((Entry.from_json(data) for data in claims.values()), str(document.get("profile", "")))
+        except InvalidInput as error:
+            raise InvalidInput(f"the ledger {path} is damaged: {error}") from error
+
+
+def sort_key(claim_id: str) -> tuple[Any, ...]:
+    """Ids in reading order: numbers inside them compare as numbers, so thm-3.10 follows thm-3.9."""
+    parts: list[tuple[int, int, str]] = []
+    digits = ""
+    for character in claim_id + "\0":
+        if character.isdigit():
+            digits += character
+            continue
+        if digits:
+            parts.append((0, int(digits), ""))
+            digits = ""
+        parts.append((1, 0, character))
+    return tuple(parts)

@@ -1,0 +1,123 @@
+"""The `evidence` fixture's object: a check writes down what it finds, for one claim or for several at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import EllipsisType
+from typing import Any
+
+from symgauge.claims.figures import Bounded, figure
+from symgauge.claims.record import Bearing, Claim, Evidence, Kind
+from symgauge.claims.trial import Trial
+from symgauge.errors import InvalidInput
+
+Outcome = bool | None | EllipsisType
+
+
+class EvidenceLog:
+    """Collects evidence. Every method takes a one-line `summary` (Markdown) of what was tried and found, and
+
+    passed: True, False, or None (tried, could not be decided). Left out, it is whether every bounded figure
+        (`at_most`, `at_least`, `equal`) respects its bound, and there has to be one.
+    on: "statement" (as the source states it; default), "condition", "correction", "reproduction".
+    figures: name -> number, text, list or bounded figure; put primes, seed and points here, and nothing that changes
+        from run to run (no times).
+    counterexample: Markdown; a statement that fails needs one.
+    cases: how many cases were run; 0 is no evidence.
+    only: the claim id(s) this bears on, where a check serves several.
+    """
+
+    def __init__(self, claims: Sequence[Claim]) -> None:
+        self._claims = {claim.id: claim for claim in claims}
+        self._records: list[tuple[Evidence, frozenset[str]]] = []
+
+    def of(self, claim_id: str) -> tuple[Evidence, ...]:
+        """What was recorded for one claim, in order."""
+        return tuple(record for record, ids in self._records if claim_id in ids)
+
+    def proof(self, summary: str, passed: Outcome = ..., **details: Any) -> Evidence:
+        """A symbolic proof (SymPy)."""
+        return self.add(Kind.PROOF, summary, passed, **details)
+
+    def exact(self, summary: str, passed: Outcome = ..., **details: Any) -> Evidence:
+        """Exact arithmetic: a finite field, rationals, integers, enumeration."""
+        return self.add(Kind.EXACT, summary, passed, **details)
+
+    def property(self, summary: str, trial: Trial, **details: Any) -> Evidence:
+        """A Hypothesis property, as run by `for_all`. When it passes, the check needs a control as well."""
+        found = {"cases": trial.cases, "counterexample": trial.counterexample}
+        return self.add(Kind.PROPERTY, summary, trial.passed, **found | details)
+
+    def numeric(self, summary: str, passed: Outcome = ..., **details: Any) -> Evidence:
+        """Floats, against a tolerance from an error model. When it passes, the check needs a control as well."""
+        return self.add(Kind.NUMERIC, summary, passed, **details)
+
+    def audit(self, summary: str, passed: Outcome = ..., **details: Any) -> Evidence:
+        """The source's own numbers or statements, held against each other."""
+        return self.add(Kind.AUDIT, summary, passed, **details)
+
+    def control(self, summary: str, broke: Outcome = ..., *, kind: str = "numeric", **details: Any) -> Evidence:
+        """A deliberate break just outside the claim. `broke`: whether the check noticed; if not, it has no power."""
+        return self.add(kind, summary, broke, on="control", **details)
+
+    def missing(self, *what: str, **details: Any) -> Evidence:
+        """What the source leaves out, so that its experiment cannot be run again; at least one item."""
+        if not what:
+            raise InvalidInput("evidence.missing() needs at least one item that the source leaves out")
+        summary = "not stated: " + "; ".join(what)
+        return self.add(Kind.AUDIT, summary, False, on="reproduction", figures={"missing": list(what)}, **details)
+
+    def add(
+        self,
+        kind: str,
+        summary: str,
+        passed: Outcome = ...,
+        *,
+        on: str = "statement",
+        figures: Mapping[str, Any] | None = None,
+        counterexample: str = "",
+        cases: int | None = None,
+        only: str | Sequence[str] = (),
+    ) -> Evidence:
+        """The general form behind the methods above. Raises InvalidInput for a record that contradicts its claim."""
+        normal = {name: figure(name, value) for name, value in (figures or {}).items()}
+        bearing, ids = Bearing(on), self._addressees(only)
+        for claim_id in ids:
+            self._require(claim_id, bearing)
+        record = Evidence(
+            kind=Kind(kind),
+            bears_on=bearing,
+            outcome=_outcome(passed, normal, summary),
+            summary=summary,
+            figures=normal,
+            counterexample=counterexample,
+            cases=None if cases is None else int(cases),
+        )
+        self._records.append((record, ids))
+        return record
+
+    def _addressees(self, only: str | Sequence[str]) -> frozenset[str]:
+        wanted = [only] if isinstance(only, str) else list(only)
+        unknown = [claim_id for claim_id in wanted if claim_id not in self._claims]
+        if unknown:
+            raise InvalidInput(f"only={unknown!r}: this check declares {sorted(self._claims) or 'no claim'}")
+        return frozenset(wanted or self._claims)
+
+    def _require(self, claim_id: str, bearing: Bearing) -> None:
+        text = {Bearing.CONDITION: "condition", Bearing.CORRECTION: "correction"}.get(bearing)
+        if text and not getattr(self._claims[claim_id], text).strip():
+            raise InvalidInput(f"evidence bears on the {text} of {claim_id}, which states none: add {text}= to @claim")
+
+
+def _outcome(passed: Any, figures: Mapping[str, Any], summary: str) -> bool | None:
+    """True, False or None; numpy's and SymPy's booleans count, anything merely truthy does not."""
+    if passed is ...:
+        bounded = [value.ok for value in figures.values() if isinstance(value, Bounded)]
+        if not bounded:
+            raise InvalidInput(f"evidence {summary!r} has neither an outcome nor a bounded figure to take it from")
+        return all(bounded)
+    if passed is None or isinstance(passed, bool):
+        return passed
+    if type(passed).__name__ in {"bool", "bool_", "BooleanTrue", "BooleanFalse"}:
+        return bool(passed)
+    raise InvalidInput(f"the outcome of evidence {summary!r} is {passed!r}; it has to be True, False or None")

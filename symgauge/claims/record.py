@@ -1,0 +1,176 @@
+"""Claims and evidence: what a source says, and what speaks for or against it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from symgauge.claims.figures import Bounded, Figure, figure_from_json
+from symgauge.errors import InvalidInput
+
+IDENTIFIER = re.compile(r"[a-z0-9][a-z0-9-]*/[A-Za-z0-9][A-Za-z0-9.'-]*")
+
+
+class Verdict(StrEnum):
+    """What the evidence says about a claim. `symgauge.claims.verdict` has the rule."""
+
+    HOLDS = "holds"
+    HOLDS_IF = "holds-if"
+    REFUTED = "refuted"
+    INCONSISTENT = "inconsistent"
+    REPRODUCED = "reproduced"
+    NOT_REPRODUCIBLE = "not-reproducible"
+    UNDECIDED = "undecided"
+
+
+class Kind(StrEnum):
+    """Where evidence comes from: SymPy, finite field or exact arithmetic, Hypothesis, floats, the source's own text."""
+
+    PROOF = "proof"
+    EXACT = "exact"
+    PROPERTY = "property"
+    NUMERIC = "numeric"
+    AUDIT = "audit"
+
+
+class Bearing(StrEnum):
+    """What evidence bears on.
+
+    statement: the claim exactly as the source states it. condition: the claim under `Claim.condition`.
+    correction: `Claim.correction`. control: a deliberate break, which the check must notice.
+    reproduction: the source's own number or experiment, obtained again from its description.
+    """
+
+    STATEMENT = "statement"
+    CONDITION = "condition"
+    CORRECTION = "correction"
+    CONTROL = "control"
+    REPRODUCTION = "reproduction"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of a source, with its place in it and the verdict on record. Texts are Markdown with LaTeX in $...$.
+
+    condition: what has to be added to make the statement true (verdict holds-if). correction: what is true instead.
+    remark: anything else a reader should know. check: where the check is ("proofs_checks/gauge/test_x.py::test_y").
+    """
+
+    id: str
+    source: str
+    place: str
+    statement: str
+    verdict: Verdict
+    condition: str = ""
+    correction: str = ""
+    remark: str = ""
+    check: str = ""
+
+    def __post_init__(self) -> None:
+        if not IDENTIFIER.fullmatch(self.id) or self.id.split("/")[0] != self.source:
+            form = f"{self.source}/<name>, the name of letters, digits, '.' and '-'"
+            raise InvalidInput(f"claim id {self.id!r} must have the form {form}")
+        for name in ("place", "statement"):
+            if not getattr(self, name).strip():
+                raise InvalidInput(f"claim {self.id} has an empty {name}: write down what the source says and where")
+        object.__setattr__(self, "verdict", _member(Verdict, self.verdict, f"the verdict of claim {self.id}"))
+        if self.verdict is Verdict.HOLDS_IF and not self.condition.strip():
+            raise InvalidInput(f"claim {self.id} is on record as holds-if, so it has to state its condition")
+
+    @property
+    def replay(self) -> str:
+        """The one command that checks this claim again."""
+        return f"symgauge verify {self.id}"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One thing found out. `outcome`: True passes, False fails, None could not be decided; for a control, True means
+    that the deliberate break was noticed, as it must be."""
+
+    kind: Kind
+    bears_on: Bearing
+    outcome: bool | None
+    summary: str
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+    counterexample: str = ""
+    cases: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        figures = {key: value.to_json() if isinstance(value, Bounded) else value for key, value in self.figures.items()}
+        return {**asdict(self), "figures": figures}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Evidence:
+        """Read back what `to_json` wrote; InvalidInput for anything else."""
+        try:
+            fields = dict(data)
+            fields["kind"] = _member(Kind, fields["kind"], "an evidence's kind")
+            fields["bears_on"] = _member(Bearing, fields["bears_on"], "an evidence's bears_on")
+            fields["figures"] = {key: figure_from_json(value) for key, value in fields["figures"].items()}
+            return cls(**fields)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise InvalidInput(f"not a record of evidence ({error}): {data!r}") from error
+
+
+E = TypeVar("E", bound=StrEnum)
+
+
+def _member(enum: type[E], value: Any, what: str) -> E:
+    try:
+        return enum(value)
+    except ValueError:
+        raise InvalidInput(f"{what} is {value!r}; expected one of {', '.join(enum)}") from None
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+ATTRIBUTE = "symgauge_claims"
+
+
+def claim(
+    *,
+    id: str,
+    source: str,
+    place: str,
+    statement: str,
+    verdict: str,
+    condition: str = "",
+    correction: str = "",
+    remark: str = "",
+) -> Callable[[F], F]:
+    """Declare that a test function checks a claim; stack several when one check decides several rows.
+
+    `id` has to be a literal string, "<source>/<name>", so that claims can be listed without importing the checks.
+    The test takes the `evidence` fixture and records what it finds; its verdict is computed from that and must equal
+    `verdict`. Raises InvalidInput for a malformed claim.
+
+        @claim(id="gauge/intro-3", source="gauge", place="§1", verdict="inconsistent",
+               statement="There are four fundamental contributions.", correction="Five are listed.")
+        def test_contributions(evidence):
+            evidence.audit("announced against listed", figures={"contributions": equal(4, 5)})
+            evidence.audit("the list runs from (1) to (5)", len(LISTED) == 5, on="correction")
+    """
+
+    def decorate(function: F) -> F:
+        declared = Claim(
+            id=id,
+            source=source,
+            place=place,
+            statement=statement,
+            verdict=Verdict(verdict) if verdict in list(Verdict) else verdict,  # type: ignore[arg-type]
+            condition=condition,
+            correction=correction,
+            remark=remark,
+        )
+        setattr(function, ATTRIBUTE, (declared, *getattr(function, ATTRIBUTE, ())))
+        return function
+
+    return decorate
+
+
+def claims_of(function: Any) -> tuple[Claim, ...]:
+    """The claims declared on a test function, outermost first; empty for an ordinary test."""
+    return getattr(function, ATTRIBUTE, ())

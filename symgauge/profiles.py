@@ -1,0 +1,61 @@
+"""How hard to sample: the Hypothesis profiles dev, ci (the default) and thorough, and counts that follow them.
+
+dev tries a few examples and shows its own failures fast; ci is deterministic; thorough tries many, with fresh seeds.
+No profile keeps a database of examples, so a run depends on its inputs only and leaves no files behind.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from symgauge.errors import InvalidInput
+
+VARIABLE = "SYMGAUGE_PROFILE"
+DEFAULT = "ci"
+PROFILES: dict[str, dict[str, Any]] = {
+    "dev": {"max_examples": 5, "derandomize": False},
+    "ci": {"max_examples": 20, "derandomize": True},
+    "thorough": {"max_examples": 200, "derandomize": False},
+}
+
+_active: str | None = None
+
+
+def check(name: str) -> str:
+    """`name` if it is a profile; InvalidInput otherwise."""
+    if name not in PROFILES:
+        raise InvalidInput(f"no sampling profile is called {name!r}; choose one of {', '.join(PROFILES)}")
+    return name
+
+
+def activate(name: str | None = None) -> str:
+    """Make a profile the active one, for Hypothesis too, and return its name.
+
+    Without `name`: the environment variable SYMGAUGE_PROFILE, else the one already active, else "ci".
+    Raises InvalidInput for an unknown name.
+    """
+    global _active
+    chosen = check(name or os.environ.get(VARIABLE) or _active or DEFAULT)
+    from hypothesis import HealthCheck, settings
+
+    for known, options in PROFILES.items():
+        # Exact arithmetic is slow by Hypothesis' standards and its time says nothing about correctness.
+        slow = [HealthCheck.too_slow, HealthCheck.data_too_large]
+        settings.register_profile(
+            f"symgauge-{known}", deadline=None, database=None, print_blob=True, suppress_health_check=slow, **options
+        )
+    settings.load_profile(f"symgauge-{chosen}")
+    _active = chosen
+    return chosen
+
+
+def active() -> str:
+    """The name of the active profile."""
+    return _active or check(os.environ.get(VARIABLE) or DEFAULT)
+
+
+def scale(default: int, thorough: int, dev: int | None = None) -> int:
+    """A sample count for the active profile; for dev it is `dev`, or a quarter of the default, never below 1."""
+    counts = {"ci": default, "thorough": thorough, "dev": max(1, default // 4) if dev is None else dev}
+    return counts[active()]

@@ -1,0 +1,183 @@
+"""What the pytest plugin does: collect claims, decide each after its check, carry the facts to the controller, report.
+
+A check runs in some process (with pytest-xdist, a worker); its entries travel as JSON in `item.user_properties`. Only
+the controller prints the summary and writes files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Generator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from symgauge import profiles
+from symgauge.claims import Claim, Entry, EvidenceLog, Ledger, claims_of
+from symgauge.claims.select import select
+from symgauge.errors import SymgaugeError
+from symgauge.reporting.lines import headline, line
+
+PROPERTY = "symgauge"
+LOG = pytest.StashKey[EvidenceLog]()
+
+
+def declared(item: pytest.Item) -> tuple[Claim, ...]:
+    """The claims that a collected test decides."""
+    return claims_of(getattr(item, "function", None))
+
+
+def evidence_log(item: pytest.Item) -> EvidenceLog:
+    """The one log of a test, made when first asked for."""
+    if LOG not in item.stash:
+        item.stash[LOG] = EvidenceLog(declared(item))
+    return item.stash[LOG]
+
+
+class ClaimsPlugin:
+    """The hooks, one object per pytest session."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.entries: dict[str, Entry] = {}
+        self.expected: dict[str, Claim] = {}
+        self.trouble = ""
+        self.is_worker = hasattr(config, "workerinput")
+        self.events: str | None = config.getoption("symgauge_events")
+        chosen = config.getoption("symgauge_profile")
+        if chosen or os.environ.get(profiles.VARIABLE):
+            try:
+                profiles.activate(chosen)
+            except SymgaugeError as error:
+                raise pytest.UsageError(str(error)) from error
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Refuse a claim with two checks, mark the checks, and apply --claims."""
+        owners: dict[str, pytest.Item] = {}
+        for item in items:
+            for claim in declared(item):
+                if claim.id in owners:
+                    raise pytest.UsageError(
+                        f"claim {claim.id} is decided by {owners[claim.id].nodeid} and by {item.nodeid}: "
+                        "give it one check (loop over the cases inside it, in place of parametrize)"
+                    )
+                owners[claim.id] = item
+                item.add_marker(pytest.mark.claim(claim.id))
+        if owners:
+            profiles.activate(config.getoption("symgauge_profile"))
+        patterns = config.getoption("claims")
+        if patterns:
+            try:
+                kept = {owners[claim_id] for claim_id in select(patterns, list(owners))}
+            except SymgaugeError as error:
+                if not self.is_worker:
+                    raise pytest.UsageError(str(error)) from error
+                kept = set()
+            config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+            items[:] = [item for item in items if item in kept]
+        for item in items:
+            self.expected.update({claim.id: claim for claim in declared(item)})
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+        """Run the check, decide its claims, and fail where a verdict differs from the one on record."""
+        claims = declared(pyfuncitem)
+        if not claims:
+            return (yield)
+        try:
+            result = yield
+        except BaseException as error:
+            record(pyfuncitem, _failure(error))
+            raise
+        differing = [entry for entry in record(pyfuncitem) if not entry.agrees]
+        if differing:
+            pytest.fail("\n".join(map(_difference, differing)), pytrace=False)
+        return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """A check that never started (skipped, or broken fixtures) leaves its claims undecided, and says so."""
+        if call.when == "setup" and call.excinfo is not None and declared(item):
+            record(item, _failure(call.excinfo.value))
+        return (yield)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take up the facts of a finished check; in the controller they come from the workers."""
+        if self.is_worker or (report.when != "call" and report.passed):
+            return
+        for name, value in report.user_properties:
+            if name != PROPERTY:
+                continue
+            entry = Entry.from_json(json.loads(str(value)))
+            known = self.entries.get(entry.claim.id)
+            self.entries[entry.claim.id] = entry
+            if known is None and self.events:
+                with open(self.events, "a", encoding="utf-8") as stream:
+                    stream.write(f"{value}\n")
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Write the ledger. A claim that was collected and never decided (stopped early) is in it as undecided."""
+        path = self.config.getoption("ledger")
+        if self.is_worker or not path or self.config.option.collectonly:
+            return
+        try:
+            self.ledger().save(Path(self.config.invocation_params.dir, path))
+        except SymgaugeError as error:
+            self.trouble = str(error)
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """One line per claim."""
+        ledger = self.ledger()
+        if self.trouble:
+            terminalreporter.write_line(f"symgauge: {self.trouble}", red=True)
+        if self.is_worker or not ledger.entries or self.config.option.collectonly:
+            return
+        terminalreporter.section("claims")
+        for entry in ledger.entries.values():
+            terminalreporter.write_line(line(entry), red=not entry.agrees)
+        terminalreporter.write_line(headline(ledger))
+
+    def ledger(self) -> Ledger:
+        """What has been decided so far."""
+        missing = [
+            Entry.of(claim, (), "the check was not run")
+            for claim_id, claim in self.expected.items()
+            if claim_id not in self.entries
+        ]
+        return Ledger.of([*self.entries.values(), *missing], profiles.active())
+
+
+def record(item: pytest.Item, failure: str = "") -> Sequence[Entry]:
+    """Decide the claims of a test and attach the entries to it."""
+    log = evidence_log(item)
+    entries = [Entry.of(_located(claim, item.nodeid), log.of(claim.id), failure) for claim in declared(item)]
+    for entry in entries:
+        text = json.dumps(entry.to_json(), sort_keys=True, ensure_ascii=False, allow_nan=False)
+        item.user_properties.append((PROPERTY, text))
+    return entries
+
+
+def _located(claim: Claim, nodeid: str) -> Claim:
+    start = nodeid.find("proofs_checks/")
+    return replace(claim, check=nodeid[max(start, 0) :])
+
+
+def _failure(error: BaseException) -> str:
+    text = str(error).strip().splitlines()
+    detail = f": {text[0][:200]}" if text else ""
+    if isinstance(error, pytest.skip.Exception):
+        return f"the check was skipped{detail}"
+    return f"the check stopped with {type(error).__name__}{detail}"
+
+
+def _difference(entry: Entry) -> str:
+    lines = [f"{entry.claim.id}: on record {entry.claim.verdict}, but the evidence gives {entry.verdict}, because"]
+    lines += [f"  - {reason}" for reason in entry.reasons]
+    return "\n".join([*lines, f"  replay: {entry.claim.replay}"])
