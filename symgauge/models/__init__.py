@@ -1,0 +1,1 @@
+"""Torch modules that compute what an architecture describes, and adapters for other people's modules."""
