@@ -45,7 +45,7 @@ class EvidenceLog:
 
     def property(self, summary: str, trial: Trial, **details: Any) -> Evidence:
         """A Hypothesis property, as run by `for_all`. When it passes, the check needs a control as well."""
-        found = {"cases": trial.cases, "counterexample": trial.counterexample}
+        found: dict[str, Any] = {"cases": trial.cases, "counterexample": trial.counterexample}
         return self.add(Kind.PROPERTY, summary, trial.passed, **found | details)
 
     def numeric(self, summary: str, passed: Outcome = ..., **details: Any) -> Evidence:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from symgauge.claims import Bounded, Entry, Evidence, Ledger
+from symgauge.claims import Bounded, Entry, Evidence, Ledger, Verdict
 
 WIDTH = 60
 
@@ -56,3 +56,29 @@ def headline(ledger: Ledger) -> str:
     differing = sum(not entry.agrees for entry in entries)
     tail = f"; {differing} differ from the record" if differing else "; all as on record" if counts else ""
     return f"{len(ledger.entries)} claims: {verdicts or 'none'}{tail}"
+
+
+def tally(ledger: Ledger) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of a table: claims per source and verdict, for the verdicts that occur, with a last row of sums."""
+    verdicts = [verdict for verdict in Verdict if any(entry.verdict is verdict for entry in ledger.entries.values())]
+    rows = []
+    for source in [*ledger.sources, "all"]:
+        entries = list(ledger.entries.values()) if source == "all" else ledger.of_source(source)
+        counts = Counter(entry.verdict for entry in entries)
+        differing = sum(not entry.agrees for entry in entries)
+        rows.append([source, *(str(counts[verdict] or "") for verdict in verdicts), str(len(entries)), str(differing)])
+    return ["source", *verdicts, "claims", "differ from the record"], rows
+
+
+def overview(ledger: Ledger) -> str:
+    """The same table in columns of plain text."""
+    header, rows = tally(ledger)
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    lines = []
+    for row in [header, *rows]:
+        first, *rest = (
+            text.ljust(width) if n == 0 else text.rjust(width)
+            for n, (text, width) in enumerate(zip(row, widths, strict=True))
+        )
+        lines.append("  ".join([first, *rest]))
+    return "\n".join(lines)

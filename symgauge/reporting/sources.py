@@ -1,0 +1,11 @@
+"""The sources whose claims are checked, by the name that starts their claims' ids."""
+
+TITLES = {
+    "gauge": "Maximal Gauge Symmetry in Transformer Architectures",
+    "gauge-short": "Complete Characterization of Gauge Symmetries in Transformer Architectures (NeurReps 2025)",
+}
+
+
+def title(source: str) -> str:
+    """The source's title, or its name where none is known."""
+    return TITLES.get(source, source)

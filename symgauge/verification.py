@@ -1,0 +1,119 @@
+"""Running chosen checks through pytest in a process of its own, and watching its claims come in."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from symgauge.claims import Entry, Ledger
+from symgauge.claims.catalogue import Catalogue
+from symgauge.errors import SymgaugeError
+
+POLL_SECONDS = 0.1
+TAIL_LINES = 40
+
+
+class ChecksDidNotRun(SymgaugeError):
+    """pytest stopped before it could run the checks."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """The ledger of a run, and what pytest printed."""
+
+    ledger: Ledger
+    output: str
+
+
+def run_checks(
+    known: Catalogue,
+    ids: Sequence[str],
+    *,
+    profile: str,
+    workers: int = 1,
+    watch: Callable[[Entry], None] = lambda entry: None,
+) -> Run:
+    """Check the claims `ids` of `known`; `watch` is told each entry as it is decided.
+
+    A chosen claim that comes back without an entry (its file could not be imported, its worker died) is undecided in
+    the ledger. Raises ChecksDidNotRun, with the end of pytest's output, when pytest itself fails.
+    """
+    with tempfile.TemporaryDirectory(prefix="symgauge-") as name:
+        place = Path(name)
+        entries: dict[str, Entry] = {}
+        with closing(_decided(known, ids, place, profile, workers)) as decided:
+            for entry in decided:
+                entries[entry.claim.id] = entry
+                watch(entry)
+        output = (place / "output").read_text(encoding="utf-8", errors="replace")
+    for claim_id in ids:
+        if claim_id not in entries:
+            entry = Entry.of(known.claims[claim_id], (), "the check did not run to its end; see the output of pytest")
+            entries[claim_id] = entry
+            watch(entry)
+    return Run(Ledger.of(entries.values(), profile), output)
+
+
+def _decided(
+    known: Catalogue, ids: Sequence[str], place: Path, profile: str, workers: int
+) -> Generator[Entry, None, None]:
+    events = place / "events"
+    events.touch()
+    with (place / "output").open("w") as output, events.open(encoding="utf-8") as stream:
+        process = subprocess.Popen(
+            _command(known, ids, place, profile, workers),
+            cwd=place,
+            env=_environment(known.folder.parent, workers),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            partial = ""
+            while True:
+                ended = process.poll() is not None
+                partial += stream.read()
+                *lines, partial = partial.split("\n")
+                yield from (Entry.from_json(json.loads(line)) for line in lines)
+                if ended:
+                    break
+                time.sleep(POLL_SECONDS)
+        finally:
+            if process.poll() is None:
+                process.terminate()
+                process.wait()
+    if process.returncode not in (0, 1):
+        tail = (place / "output").read_text(encoding="utf-8", errors="replace").splitlines()[-TAIL_LINES:]
+        text = "\n".join(tail)
+        raise ChecksDidNotRun(f"pytest stopped with exit status {process.returncode}; the end of its output:\n{text}")
+
+
+def _command(known: Catalogue, ids: Sequence[str], place: Path, profile: str, workers: int) -> list[str]:
+    # An empty configuration, and no plugins but ours: a run must not depend on the folder or machine it is started in.
+    (place / "pytest.ini").write_text("[pytest]\n")
+    command = [sys.executable, "-m", "pytest", "-c", str(place / "pytest.ini"), "--rootdir", str(known.folder.parent)]
+    command += ["-p", "symgauge_pytest_plugin", "-p", "no:cacheprovider", "-q", "--tb=short"]
+    command += ["--continue-on-collection-errors", "--symgauge-profile", profile]
+    command += ["--symgauge-events", str(place / "events")]
+    if workers > 1:
+        command += ["-p", "xdist.plugin", "-n", str(workers)]
+    if len(ids) < len(known.claims):
+        command += [word for claim_id in ids for word in ("--claims", claim_id)]
+    return command + sorted({str(known.files[claim_id]) for claim_id in ids})
+
+
+def _environment(root: Path, workers: int) -> dict[str, str]:
+    paths = [str(root), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    paths += [path for path in sys.path if path and path not in paths]
+    # Workers that each start a thread per core only get in each other's way.
+    threads = str(max(1, (os.cpu_count() or 1) // workers))
+    own = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "", "PYTHONPATH": os.pathsep.join(paths)}
+    return {"OMP_NUM_THREADS": threads} | os.environ | own
