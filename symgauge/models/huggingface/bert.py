@@ -1,0 +1,89 @@
+"""BERT with its masked-language-model head: Post-LN, token types, a dense layer before the tied unembedding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symgauge.architecture import Architecture
+from symgauge.layout import Slot
+from symgauge.models.huggingface.entries import Assignment, Entries
+from symgauge.models.huggingface.family import Config, Family, activation, norm_epsilon
+
+
+def architecture(config: Config) -> Architecture:
+    width = config.hidden_size // config.num_attention_heads
+    return Architecture(
+        name="bert",
+        d_model=config.hidden_size,
+        heads=config.num_attention_heads,
+        d_k=width,
+        d_v=width,
+        d_ff=config.intermediate_size,
+        layers=config.num_hidden_layers,
+        vocabulary=config.vocab_size,
+        context=config.max_position_embeddings,
+        causal=config.is_decoder,
+        query_bias=True,
+        key_bias=True,
+        value_bias=True,
+        output_bias=True,
+        ff_bias=True,
+        activation=activation(config, "hidden_act"),
+        norm="layer",
+        placement="post",
+        norm_offset=True,
+        embedding_norm=True,
+        position_table=True,
+        token_types=config.type_vocab_size,
+        head_transform=True,
+        head_bias=True,
+        tied=True,
+        **norm_epsilon(config, "layer_norm_eps"),
+    )
+
+
+def slots(a: Architecture, entries: Entries) -> dict[str, Slot]:
+    to = Assignment(entries)
+    embeddings = "bert.embeddings"
+    to.put("token_table", entries[f"{embeddings}.word_embeddings.weight"])
+    to.put("position_table", entries[f"{embeddings}.position_embeddings.weight"])
+    to.put("type_table", entries[f"{embeddings}.token_type_embeddings.weight"])
+    to.norm("embedding_norm", f"{embeddings}.LayerNorm")
+    for layer in range(a.layers):
+        role, module = f"layers.{layer}", f"bert.encoder.layer.{layer}"
+        for part in ("query", "key", "value"):
+            to.heads(f"{role}.attention.{part}", f"{module}.attention.self.{part}", a.heads)
+        to.output(f"{role}.attention.output", f"{module}.attention.output.dense", a.heads)
+        to.norm(f"{role}.norm_1", f"{module}.attention.output.LayerNorm")
+        to.linear(f"{role}.ff.up", f"{module}.intermediate.dense")
+        to.linear(f"{role}.ff.down", f"{module}.output.dense")
+        to.norm(f"{role}.norm_2", f"{module}.output.LayerNorm")
+    to.linear("head.transform", "cls.predictions.transform.dense")
+    to.norm("head.norm", "cls.predictions.transform.LayerNorm")
+    to.put("unembedding.bias", entries["cls.predictions.decoder.bias"])
+    return to.slots
+
+
+def sizes(config: Config, layers: int) -> dict[str, Any]:
+    return {
+        "hidden_size": 6,
+        "num_attention_heads": 3,
+        "intermediate_size": 5,
+        "num_hidden_layers": layers,
+        "vocab_size": 11,
+        "max_position_embeddings": 4,
+    }
+
+
+BERT = Family(
+    "bert",
+    "BertForMaskedLM",
+    architecture,
+    slots,
+    sizes,
+    required={
+        "add_cross_attention": (False,),
+        "position_embedding_type": ("absolute",),
+        "tie_word_embeddings": (True,),
+    },
+)

@@ -1,0 +1,36 @@
+"""Rotary frequencies of a configuration, taken from the model's own embedding class (a few numbers, no weights)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from symgauge.architecture import Rotary
+from symgauge.errors import UnsupportedModel
+
+_FIXED = ("default", "linear", "llama3", "yarn")
+"""Schemes whose angles do not depend on the length of the input."""
+
+
+def rotary(
+    config: Any, embedding_class: type[Any], channels: int, *, interleaved: bool = False
+) -> tuple[Rotary, dict[str, float]]:
+    """The rotary encoding of a head with ``channels`` channels, and ``extra`` constants of the architecture.
+
+    Raises :class:`UnsupportedModel` for schemes whose angles change with the length of the input.
+    """
+    kind = config.rope_parameters["rope_type"]
+    if kind not in _FIXED:
+        raise UnsupportedModel(
+            f"{config.model_type}: configuration field 'rope_parameters.rope_type' is {kind!r}; supported are "
+            f"{', '.join(_FIXED)}, whose angles do not depend on the input's length"
+        )
+    embedding = embedding_class(config)
+    turns = tuple(frequency / (2 * math.pi) for frequency in embedding.inv_freq.double().tolist())
+    if 2 * len(turns) > channels:
+        raise UnsupportedModel(
+            f"{config.model_type}: {2 * len(turns)} rotary channels (see 'head_dim') do not fit a head with {channels}"
+        )
+    factor = float(embedding.attention_scaling)
+    extra = {} if factor == 1 else {"rotary_scale": factor}
+    return Rotary(turns, channels - 2 * len(turns), interleaved), extra

@@ -1,0 +1,122 @@
+"""Small random instances of a family, and of the shape that a given configuration describes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from symgauge.architecture import Architecture
+from symgauge.errors import InvalidInput, UnsupportedModel
+from symgauge.layout import flatten
+from symgauge.models.huggingface.adapter import adapt, load
+from symgauge.models.huggingface.family import Config, Family
+from symgauge.models.huggingface.registry import family_of
+from symgauge.models.parameters import random_parameters
+
+# Token ids with a meaning would not fit a small vocabulary, and a padding row would have no derivative.
+_RUN = {
+    "use_cache": False,
+    "attn_implementation": "eager",
+    "experts_implementation": "eager",
+    "bos_token_id": None,
+    "eos_token_id": None,
+    "pad_token_id": None,
+}
+
+
+def _config(family: Family, fields: dict[str, Any]) -> Config:
+    """A configuration object; whatever its class rejects becomes one clear error."""
+    from transformers import CONFIG_MAPPING
+
+    try:
+        return CONFIG_MAPPING[family.model_type](**fields)
+    except Exception as error:  # the classes raise many kinds of errors on bad fields
+        raise InvalidInput(f"{family.model_type}: transformers rejects this configuration: {error}") from error
+
+
+def _instance(family: Family, config: Config, seed: int) -> Any:
+    """A float64 model in evaluation mode, every parameter random (see :func:`random_parameters`)."""
+    import transformers
+
+    # Initialisation draws from the global generator; leave no trace there.
+    with torch.random.fork_rng(devices=[]):
+        model = getattr(transformers, family.class_name)(config)
+    model = model.double().eval()
+    adapted = adapt(model)
+    load(model, adapted.layout.write(random_parameters(adapted.architecture, seed), flatten(model)[0]))
+    return model
+
+
+def _shrunk(family: Family, config: Config, layers: int, overrides: dict[str, Any]) -> Config:
+    dropped = {"quantization_config", "dtype", "torch_dtype", "architectures", *family.derived}
+    kept = {name: value for name, value in config.to_dict().items() if name not in dropped}
+    return _config(family, {**kept, **_RUN, **family.sizes(config, layers), **overrides})
+
+
+def tiny(model_type: str, layers: int = 1, *, seed: int = 0, **overrides: Any) -> Any:
+    """A tiny random ``transformers`` model of a family: float64, eager attention, evaluation mode, no cache.
+
+    Every parameter is random, biases and gains too. ``overrides`` are configuration fields.
+    Raises :class:`UnsupportedModel` for families without an adapter.
+    """
+    family = family_of(model_type)
+    config = _config(family, dict(family.example))
+    return _instance(family, _shrunk(family, config, layers, overrides), seed)
+
+
+@dataclass(frozen=True)
+class FromConfig:
+    """A small instance of the shape a configuration describes, and the architecture at full size."""
+
+    model: Any
+    architecture: Architecture
+    scaled: dict[str, tuple[Any, Any]]
+    """Configuration fields that differ: name → (full size, small instance)."""
+
+
+def read_config(source: str | Path | dict[str, Any]) -> dict[str, Any]:
+    """The fields of a ``config.json``, given as a file, a model directory, or a dict. Nothing else is read."""
+    if isinstance(source, dict):
+        return source
+    path = Path(source)
+    if path.is_dir():
+        path = path / "config.json"
+    try:
+        fields = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InvalidInput(f"{path}: no such configuration file") from None
+    except OSError as error:
+        raise InvalidInput(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise InvalidInput(f"{path}: not valid JSON: {error}") from error
+    if not isinstance(fields, dict):
+        raise InvalidInput(f"{path}: a model configuration is a JSON object, not a {type(fields).__name__}")
+    return fields
+
+
+def from_config(source: str | Path | dict[str, Any], *, seed: int = 0) -> FromConfig:
+    """A small random instance (at most two layers) and the full-size architecture of a model's configuration.
+
+    No weights are read or allocated at full size. Raises :class:`InvalidInput` for files that are no configuration, and
+    :class:`UnsupportedModel` for families or fields without support.
+    """
+    fields = dict(read_config(source))
+    model_type = fields.pop("model_type", None)
+    if not isinstance(model_type, str):
+        raise InvalidInput("the configuration names no 'model_type'; is it the config.json of a transformers model?")
+    family = family_of(model_type)
+    classes = fields.get("architectures") or [family.class_name]
+    if family.class_name not in classes:
+        raise UnsupportedModel(f"{model_type}: 'architectures' is {classes}; only {family.class_name} is supported")
+    config = _config(family, fields)
+    family.check(config)
+    architecture = family.architecture(config)
+    small = _shrunk(family, config, min(2, architecture.layers), {})
+    before, after = config.to_dict(), small.to_dict()
+    changed = [name for name in family.sizes(config, 1) if before.get(name) != after[name]]
+    scaled = {name: (before.get(name), after[name]) for name in changed}
+    return FromConfig(_instance(family, small, seed), architecture, scaled)
