@@ -1,0 +1,183 @@
+"""A torch.Tensor that carries a jet, so that unmodified PyTorch code computes in exact arithmetic.
+
+:class:`Carrier` looks like a float tensor to Python code; every aten operation on it is looked up in the rule table
+(:mod:`symgauge.arithmetic.rules`) and carried out on jets. An operation without a rule is refused by name.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._pytree import tree_map
+
+from symgauge.arithmetic.jet import Calculus, Jet
+from symgauge.errors import UnsupportedOperation
+
+Rule = Callable[..., Any]
+_RULES: dict[Any, Rule] = {}
+_VIEWS: set[Any] = set()
+_MODULE_STACK: list[str] = []
+
+
+def rule(*operations: Any, view: bool = False) -> Callable[[Rule], Rule]:
+    """Register a rule for aten operations (packets such as ``torch.ops.aten.gelu``, or single overloads).
+
+    The decorated function is called as ``f(calculus, *args, **kwargs)`` with the operation's own arguments, in which
+    every carrier has become a :class:`~symgauge.arithmetic.jet.Jet`. It returns a jet, a tuple of jets and tensors, or
+    an ordinary tensor. ``view=True`` marks results that share memory with their argument in ordinary PyTorch: writing
+    through one of them in place is refused, because the carrier behind it would not see it.
+    """
+
+    def register(function: Rule) -> Rule:
+        for operation in operations:
+            _RULES[operation] = function
+            if view:
+                _VIEWS.add(operation)
+        return function
+
+    return register
+
+
+def supported() -> list[str]:
+    """Names of the aten operations that have a rule, sorted."""
+    return sorted(str(operation) for operation in _RULES)
+
+
+def _find(func: Any, table: Any) -> Any:
+    return func if func in table else getattr(func, "overloadpacket", None)
+
+
+class Carrier(Tensor):
+    """A tensor whose entries are jets. Created by :func:`wrap`; results of operations on carriers are carriers."""
+
+    jet: Jet
+    calculus: Calculus
+    is_view: bool
+    views: weakref.WeakSet[Carrier]
+
+    @staticmethod
+    def __new__(cls, jet: Jet, calculus: Calculus, dtype: torch.dtype = torch.float64) -> Carrier:  # type: ignore[misc]
+        self = Tensor._make_wrapper_subclass(cls, jet.shape, dtype=dtype, device=jet.shadow.device)  # type: ignore[attr-defined]
+        self.jet = jet
+        self.calculus = calculus
+        self.is_view = False
+        calculus.widest = max(calculus.widest, jet.shadow.numel() // max(1, jet.shape[0] if jet.shape else 1))
+        self.views = weakref.WeakSet()
+        return self  # type: ignore[no-any-return]
+
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
+
+    def __repr__(self, *, tensor_contents: object = None) -> str:
+        return f"Carrier(shape={tuple(self.shape)}, span={self.jet.span})"
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        key = _find(func, _RULES)
+        if key not in _RULES:
+            if _is_composite(func):
+                return func.decompose(*args, **kwargs)
+            raise UnsupportedOperation(_explain(func))
+        first = _first_carrier(args, kwargs)
+        schema = func._schema
+        mutates = [i for i, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write]
+        target = args[mutates[0]] if mutates else None
+        if target is not None:
+            _check_writable(func, target)
+        calculus = first.calculus
+        plain_args, plain_kwargs = tree_map(_to_jet, (args, kwargs))
+        outcome = _RULES[key](calculus, *plain_args, **plain_kwargs)
+        dtype = kwargs.get("dtype") or _result_dtype(args, first)
+        if target is not None:
+            target.jet = _as_written(outcome, target.jet)
+            return target
+
+        def box(x: Any) -> Any:
+            return Carrier(x, calculus, dtype) if isinstance(x, Jet) else x
+
+        boxed = tuple(box(x) for x in outcome) if isinstance(outcome, (tuple, list)) else box(outcome)
+        if _find(func, _VIEWS) in _VIEWS:
+            for x in boxed if isinstance(boxed, tuple) else (boxed,):
+                x.is_view = True
+                first.views.add(x)
+        return boxed
+
+
+def _is_composite(func: Any) -> bool:
+    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"))
+
+
+def _first_carrier(args: Any, kwargs: Any) -> Carrier:
+    found: list[Carrier] = []
+    tree_map(lambda x: found.append(x) if isinstance(x, Carrier) else None, (args, kwargs))
+    return found[0]
+
+
+def _to_jet(x: Any) -> Any:
+    return x.jet if isinstance(x, Carrier) else x
+
+
+def _result_dtype(args: Any, first: Carrier) -> torch.dtype:
+    """The dtype that the result pretends to have: the widest among its carriers, as type promotion would give."""
+    dtypes: list[torch.dtype] = []
+    tree_map(lambda x: dtypes.append(x.dtype) if isinstance(x, Carrier) else None, args)
+    result = dtypes[0] if dtypes else first.dtype
+    for dtype in dtypes[1:]:
+        result = torch.promote_types(result, dtype)
+    return result
+
+
+def _check_writable(func: Any, target: Any) -> None:
+    if not isinstance(target, Carrier):
+        raise UnsupportedOperation(
+            f"{func} writes an exact value into an ordinary tensor{_where()}; create that tensor from one of the "
+            "module's activations (torch.zeros_like, new_zeros) so that it can hold exact values"
+        )
+    if target.is_view or len(target.views):
+        raise UnsupportedOperation(
+            f"{func} changes a tensor in place while another tensor shares its memory{_where()}; exact values do not "
+            "alias, so write it as an out-of-place operation"
+        )
+
+
+def _as_written(outcome: Any, before: Jet) -> Jet:
+    if not isinstance(outcome, Jet) or outcome.shape != before.shape:
+        raise UnsupportedOperation("an in-place rule must return one jet of the shape of its target")
+    return outcome
+
+
+def _where() -> str:
+    return f", called in module {_MODULE_STACK[-1]!r}" if _MODULE_STACK else ""
+
+
+def _explain(func: Any) -> str:
+    return (
+        f"no exact rule for {func}{_where()}. Add one in a few lines: write a function of jets and register it with "
+        f"@symgauge.rule(torch.ops.{str(func).rsplit('.', 1)[0]}); docs/rules.md has a worked example"
+    )
+
+
+@contextmanager
+def module_names(module: nn.Module) -> Iterator[None]:
+    """While active, errors name the submodule whose forward was running."""
+    handles = []
+    for name, child in module.named_modules():
+        label = f"{name or '(root)'}: {type(child).__name__}"
+        handles.append(child.register_forward_pre_hook(lambda _m, _i, label=label: _MODULE_STACK.append(label)))
+        handles.append(child.register_forward_hook(lambda _m, _i, _o: _MODULE_STACK.pop() and None))
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+        _MODULE_STACK.clear()
+
+
+def wrap(jet: Jet, calculus: Calculus) -> Carrier:
+    """A carrier for a jet."""
+    return Carrier(jet, calculus)

@@ -1,0 +1,390 @@
+"""A value with its first derivatives: what a carrier tensor holds, and the calculus on it.
+
+A jet has a *value* (residues), a float64 *shadow* (the same computation in ordinary arithmetic, which decides every
+branch), a *tangent* (derivatives by the parameters ``span[0]:span[1]``, leading axis; None if constant or not wanted)
+and a *taint* (entries that rest on a square root that does not exist in the field, to be thrown away; None if none).
+``degree`` and ``slope`` bound the degrees of value and tangent, fresh elements, roots and reciprocals counting as 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from symgauge.arithmetic.finite_field import FiniteField, Residues
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Jet:
+    value: Residues
+    shadow: Tensor
+    tangent: Residues | None = None
+    span: Span = (0, 0)
+    taint: Tensor | None = None
+    degree: int = 0
+    slope: int = 0
+
+    @property
+    def shape(self) -> torch.Size:
+        return self.shadow.shape
+
+
+def _merge_taint(*jets: Jet) -> Tensor | None:
+    taints = [j.taint for j in jets if j.taint is not None]
+    if not taints:
+        return None
+    result = taints[0]
+    for taint in taints[1:]:
+        result = result | taint
+    shape = torch.broadcast_shapes(*(j.shape for j in jets))
+    return result.expand(shape)
+
+
+def _stretch(x: Tensor, dims: int) -> Tensor:
+    """Insert axes after the leading (tangent) axis so that the rest has ``dims`` axes, as broadcasting would."""
+    return x if x.dim() - 1 >= dims else x.reshape(x.shape[0], *[1] * (dims + 1 - x.dim()), *x.shape[1:])
+
+
+def _gather_after(
+    fn: Callable[[Sequence[Tensor]], Tensor], like: Sequence[Tensor], device: torch.device
+) -> Callable[[Tensor], Tensor]:
+    """Trace ``fn`` on entry numbers (from 1; 0 stands for a zero it puts in) and return the same move behind an axis."""
+    numbers, start = [], 1
+    for x in like:
+        numbers.append(torch.arange(start, start + x.numel(), device=device).reshape(x.shape))
+        start += x.numel()
+    source = fn(numbers)
+    flat = source.flatten()
+    has_zero = bool((flat == 0).any())
+
+    def gather(x: Tensor) -> Tensor:
+        result = x.reshape(x.shape[0], -1)[:, (flat - 1).clamp_min(0)]
+        if has_zero:
+            result = result * (flat != 0)
+        return result.reshape(x.shape[0], *source.shape)
+
+    return gather
+
+
+class Calculus:
+    """Operations on jets over one field. Every method returns a new jet; none changes its arguments."""
+
+    def __init__(self, field: FiniteField) -> None:
+        self.field = field
+        self.widest = 0
+        """Largest number of entries per batch item that a carrier had so far, for memory planning."""
+
+    # ----- construction
+
+    def lift(self, x: Tensor) -> Jet:
+        """A constant jet from an ordinary tensor. Non-finite entries keep their shadow (masks) and the residue 0."""
+        return Jet(self.field.lift(x), x.double() if x.is_floating_point() else x.to(torch.float64))
+
+    def variable(self, x: Tensor, start: int) -> Jet:
+        """An independent variable: one tangent per entry, numbered from ``start``."""
+        n = x.numel()
+        tangent = torch.eye(n, dtype=torch.int64, device=x.device).reshape(n, *x.shape)
+        jet = self.lift(x)
+        return replace(jet, tangent=Residues(tangent), span=(start, start + n), degree=1, slope=0)
+
+    # ----- tangents
+
+    def widen(self, tangent: Residues, span: Span, hull: Span) -> Residues:
+        """Embed a tangent over ``span`` into the wider range ``hull``."""
+        if span == hull:
+            return tangent
+        before, after = span[0] - hull[0], hull[1] - span[1]
+
+        def pad(x: Tensor) -> Tensor:
+            result = x.new_zeros((hull[1] - hull[0], *x.shape[1:]))
+            result[before : before + x.shape[0]] = x
+            return result
+
+        assert after >= 0
+        return tangent.map(pad)
+
+    def combine(
+        self, terms: Sequence[tuple[Residues, Span]], shape: torch.Size
+    ) -> tuple[Residues | None, Span]:
+        """Sum tangents over different spans; each is broadcast to ``shape`` behind its leading axis."""
+        if not terms:
+            return None, (0, 0)
+        hull = (min(s[0] for _, s in terms), max(s[1] for _, s in terms))
+        if len(terms) == 1:
+            tangent, span = terms[0]
+            return tangent.map(lambda x: _stretch(x, len(shape)).expand(-1, *shape)), span
+        has_im = any(t.im is not None for t, _ in terms)
+        device = terms[0][0].re.device
+        sums = [torch.zeros((hull[1] - hull[0], *shape), dtype=torch.int64, device=device) for _ in range(1 + has_im)]
+        for tangent, (start, stop) in terms:
+            for total, part in zip(sums, tangent.parts(), strict=False):
+                total[start - hull[0] : stop - hull[0]] += _stretch(part, len(shape))
+        if len(terms) > 1:
+            sums = [torch.fmod(total, self.field.p) for total in sums]
+        return Residues(*sums), hull
+
+    # ----- ring operations
+
+    def _linear(self, terms: Sequence[tuple[Jet, Residues | None]], value: Residues, shadow: Tensor) -> Jet:
+        """Assemble a jet whose tangent is the sum of the given (jet, tangent) pairs."""
+        present = [(t, j.span) for j, t in terms if t is not None]
+        tangent, span = self.combine(present, shadow.shape)
+        jets = [j for j, _ in terms]
+        return Jet(
+            value, shadow, tangent, span, _merge_taint(*jets),
+            max(j.degree for j in jets), max(j.slope for j in jets),
+        )
+
+    def add(self, a: Jet, b: Jet, alpha: float = 1) -> Jet:
+        if alpha == -1:
+            return self.sub(a, b)
+        if alpha != 1:
+            b = self.scale(b, alpha)
+        return self._linear([(a, a.tangent), (b, b.tangent)], self.field.add(a.value, b.value), a.shadow + b.shadow)
+
+    def sub(self, a: Jet, b: Jet) -> Jet:
+        minus = None if b.tangent is None else self.field.neg(b.tangent)
+        return self._linear([(a, a.tangent), (b, minus)], self.field.sub(a.value, b.value), a.shadow - b.shadow)
+
+    def neg(self, a: Jet) -> Jet:
+        tangent = None if a.tangent is None else self.field.neg(a.tangent)
+        return replace(a, value=self.field.neg(a.value), shadow=-a.shadow, tangent=tangent)
+
+    def scale(self, a: Jet, factor: float) -> Jet:
+        """Multiply by a float constant, taken exactly."""
+        tangent = None if a.tangent is None else self.field.scale(a.tangent, factor)
+        return replace(a, value=self.field.scale(a.value, factor), shadow=a.shadow * factor, tangent=tangent)
+
+    def divide_by_count(self, a: Jet, n: int) -> Jet:
+        """Divide by an integer, exactly in the field (1/n is no float)."""
+        if n % self.field.p == 0:
+            raise ZeroDivisionError(f"mean over {n} entries")
+        inverse = Residues(torch.tensor(pow(n, -1, self.field.p), device=a.shadow.device))
+        tangent = None if a.tangent is None else self.field.mul(a.tangent, inverse)
+        return replace(a, value=self.field.mul(a.value, inverse), shadow=a.shadow / n, tangent=tangent)
+
+    def _product_taint(self, a: Jet, b: Jet, product: Callable[[Tensor, Tensor], Tensor]) -> Tensor | None:
+        """Entries that a tainted factor reaches; an exact zero stops it (0 · anything = 0, as masked attention needs)."""
+        if a.taint is None and b.taint is None:
+            return None
+        bad = [j.taint if j.taint is not None else torch.zeros_like(j.shadow, dtype=torch.bool) for j in (a, b)]
+        live = [~self.field.is_zero(j.value) | t for j, t in zip((a, b), bad, strict=True)]
+        bad_f, live_f = ([t.to(torch.float32) for t in pair] for pair in (bad, live))
+        return (product(bad_f[0], live_f[1]) + product(live_f[0], bad_f[1])) > 0
+
+    def _bilinear(
+        self,
+        field_product: Callable[[Residues, Residues], Residues],
+        float_product: Callable[[Tensor, Tensor], Tensor],
+        a: Jet,
+        b: Jet,
+    ) -> Jet:
+        """Product rule for any bilinear operation that broadcasts over leading axes."""
+        value = field_product(a.value, b.value)
+        shadow = float_product(a.shadow, b.shadow)
+        terms: list[tuple[Residues, Span]] = []
+        if a.tangent is not None:
+            terms.append((field_product(a.tangent.map(lambda t: _stretch(t, b.shadow.dim())), b.value), a.span))
+        if b.tangent is not None:
+            terms.append((field_product(a.value, b.tangent.map(lambda t: _stretch(t, a.shadow.dim()))), b.span))
+        tangent, span = self.combine(terms, shadow.shape)
+        slope = max(
+            [a.slope + b.degree] * (a.tangent is not None) + [a.degree + b.slope] * (b.tangent is not None) + [0]
+        )
+        taint = self._product_taint(a, b, float_product)
+        return Jet(value, shadow, tangent, span, taint, a.degree + b.degree, slope)
+
+    def mul(self, a: Jet, b: Jet) -> Jet:
+        return self._bilinear(self.field.mul, torch.mul, a, b)
+
+    def matmul(self, a: Jet, b: Jet) -> Jet:
+        """Matrix product over the last two axes; both jets at least two-dimensional."""
+        return self._bilinear(self.field.matmul, torch.matmul, a, b)
+
+    def sum(self, a: Jet, dims: Sequence[int], keepdim: bool = False) -> Jet:
+        dims = [d % a.shadow.dim() for d in dims]
+        tangent = None
+        if a.tangent is not None:
+            tangent = self.field.sum(a.tangent, [d + 1 for d in dims], keepdim)
+        taint = None if a.taint is None else a.taint.float().sum(tuple(dims), keepdim=keepdim) > 0
+        shadow = a.shadow.sum(tuple(dims), keepdim=keepdim)
+        return replace(a, value=self.field.sum(a.value, dims, keepdim), shadow=shadow, tangent=tangent, taint=taint)
+
+    def mean(self, a: Jet, dims: Sequence[int], keepdim: bool = False) -> Jet:
+        count = math.prod(a.shape[d] for d in dims)
+        return self.divide_by_count(self.sum(a, dims, keepdim), count)
+
+    # ----- functions of one variable
+
+    def apply(
+        self, a: Jet, value: Residues, shadow: Tensor, derivative: Residues, *,
+        taint: Tensor | None = None, degree: int = 1, slope: int = 1,
+    ) -> Jet:
+        """f(a) entry by entry from f's value and derivative at a; ``slope`` is the derivative's degree."""
+        tangent = None
+        if a.tangent is not None:
+            tangent = self.field.mul(a.tangent, derivative)
+        if taint is not None:
+            taint = taint if a.taint is None else taint | a.taint
+            taint = taint if bool(taint.any()) else None
+        else:
+            taint = a.taint
+        return Jet(value, shadow, tangent, a.span if tangent is not None else (0, 0), taint, degree, a.slope + slope)
+
+    def reciprocal(self, a: Jet) -> Jet:
+        """1/a; division by zero taints the entry."""
+        value = self.field.inverse(a.value)
+        minus_square = self.field.neg(self.field.mul(value, value))
+        return self.apply(a, value, 1 / a.shadow, minus_square, taint=self.field.is_zero(a.value), slope=2)
+
+    def div(self, a: Jet, b: Jet) -> Jet:
+        return self.mul(a, self.reciprocal(b))
+
+    def rsqrt(self, a: Jet) -> Jet:
+        """a^(−1/2); a radicand without a root in the field, or zero, taints the entry."""
+        root, failed = self.field.root(a.value)
+        value = self.field.inverse(root)
+        cube = self.field.mul(value, self.field.mul(value, value))
+        failed = failed | self.field.is_zero(a.value)
+        return self.apply(a, value, a.shadow.rsqrt(), self.field.scale(cube, -0.5), taint=failed, slope=3)
+
+    def sqrt(self, a: Jet) -> Jet:
+        """a^(1/2), as :meth:`rsqrt`."""
+        root, failed = self.field.root(a.value)
+        half_inverse = self.field.scale(self.field.inverse(root), 0.5)
+        failed = failed | self.field.is_zero(a.value)
+        return self.apply(a, root, a.shadow.sqrt(), half_inverse, taint=failed)
+
+    def exp(self, a: Jet) -> Jet:
+        value = self.field.exp(a.value)
+        return self.apply(a, value, a.shadow.exp(), value)
+
+    def log(self, a: Jet) -> Jet:
+        return self.apply(a, self.field.fresh(a.value, 5), a.shadow.log(), self.field.inverse(a.value))
+
+    def erf(self, a: Jet) -> Jet:
+        """erf is a fresh odd element; its derivative (2/√π) exp(−a²) goes through the same exponential as all others."""
+        field = self.field
+        bell = field.exp(field.neg(field.mul(a.value, a.value)))
+        derivative = field.scale(bell, 2 / math.sqrt(math.pi))
+        return self.apply(a, field.odd(a.value, 2), torch.erf(a.shadow), derivative)
+
+    def sigmoid(self, a: Jet) -> Jet:
+        """E/(1 + E) with E = exp(a), so that every relation to exp, tanh and silu is kept; derivative s(1 − s)."""
+        field = self.field
+        e = field.exp(a.value)
+        one = Residues(torch.ones_like(e.re))
+        denominator = field.add(one, e)
+        s = field.mul(e, field.inverse(denominator))
+        taint = field.is_zero(denominator)
+        return self.apply(a, s, torch.sigmoid(a.shadow), field.mul(s, field.sub(one, s)), taint=taint, slope=2)
+
+    def tanh(self, a: Jet) -> Jet:
+        """(E² − 1)/(E² + 1) with E = exp(a); derivative 1 − tanh²."""
+        field = self.field
+        e = field.exp(a.value)
+        square, one = field.mul(e, e), Residues(torch.ones_like(e.re))
+        denominator = field.add(square, one)
+        t = field.mul(field.sub(square, one), field.inverse(denominator))
+        slope = field.sub(one, field.mul(t, t))
+        return self.apply(a, t, torch.tanh(a.shadow), slope, taint=field.is_zero(denominator), slope=2)
+
+    def cos_sin(self, a: Jet) -> tuple[Jet, Jet]:
+        """Cosine and sine from a fresh odd half-angle tangent, so that cos² + sin² = 1 holds exactly."""
+        field = self.field
+        t = field.odd(a.value, 3)
+        one = Residues(torch.ones_like(t.re))
+        square = field.mul(t, t)
+        scale = field.inverse(field.add(one, square))
+        cos, sin = field.mul(field.sub(one, square), scale), field.mul(field.add(t, t), scale)
+        return (
+            self.apply(a, cos, torch.cos(a.shadow), field.neg(sin), degree=2, slope=2),
+            self.apply(a, sin, torch.sin(a.shadow), cos, degree=2, slope=2),
+        )
+
+    def select(self, condition: Tensor, a: Jet, b: Jet) -> Jet:
+        """a where condition, else b; all broadcast."""
+        shape = torch.broadcast_shapes(condition.shape, a.shape, b.shape)
+        a, b = self.expand(a, shape), self.expand(b, shape)
+        hull = self.hull(a, b)
+        parts = [self.aligned(j, hull, any(x.value.im is not None for x in (a, b)), self._complex(a, b)) for j in (a, b)]
+        value = Residues(*(torch.where(condition, x, y) for x, y in zip(parts[0][0].parts(), parts[1][0].parts(), strict=True)))
+        tangent = None
+        if parts[0][1] is not None and parts[1][1] is not None:
+            pairs = zip(parts[0][1].parts(), parts[1][1].parts(), strict=True)
+            tangent = Residues(*(torch.where(condition, x, y) for x, y in pairs))
+        taint = None
+        if a.taint is not None or b.taint is not None:
+            clean = torch.zeros(shape, dtype=torch.bool, device=condition.device)
+            taint = torch.where(condition, clean if a.taint is None else a.taint, clean if b.taint is None else b.taint)
+        shadow = torch.where(condition, a.shadow, b.shadow)
+        return Jet(value, shadow, tangent, hull, taint, max(a.degree, b.degree), max(a.slope, b.slope))
+
+    # ----- shapes
+
+    def expand(self, a: Jet, shape: torch.Size | tuple[int, ...]) -> Jet:
+        if tuple(a.shape) == tuple(shape):
+            return a
+        return self.move(lambda x: x.expand(shape), a, lambda x: _stretch(x, len(shape)).expand(-1, *shape))
+
+    def move(
+        self, fn: Callable[[Tensor], Tensor], a: Jet, shifted: Callable[[Tensor], Tensor] | None = None
+    ) -> Jet:
+        """Apply an operation that only moves, copies, drops or zeroes entries to every part of a jet.
+
+        ``shifted`` is the same operation on an array with one more axis in front, for the tangent; without it the
+        operation is traced on entry numbers and the tangent gathered accordingly (always right, but a copy).
+        """
+        tangent = None
+        if a.tangent is not None:
+            tangent = a.tangent.map(shifted or _gather_after(lambda parts: fn(parts[0]), [a.shadow], a.shadow.device))
+        taint = None if a.taint is None else fn(a.taint)
+        return replace(a, value=a.value.map(fn), shadow=fn(a.shadow), tangent=tangent, taint=taint)
+
+    def hull(self, *jets: Jet) -> Span:
+        """The smallest range that holds every span; (0, 0) if all are constant."""
+        spans = [j.span for j in jets if j.tangent is not None]
+        return (min(s[0] for s in spans), max(s[1] for s in spans)) if spans else (0, 0)
+
+    @staticmethod
+    def _complex(*jets: Jet) -> bool:
+        return any(j.tangent is not None and j.tangent.im is not None for j in jets)
+
+    def aligned(self, a: Jet, hull: Span, value_im: bool, tangent_im: bool) -> tuple[Residues, Residues | None]:
+        """Value and tangent over ``hull``, with the imaginary parts asked for, so that jets can be joined."""
+        value = a.value
+        if value_im and value.im is None:
+            value = Residues(value.re, torch.zeros_like(value.re))
+        if hull == (0, 0):
+            return value, None
+        if a.tangent is None:
+            zero = torch.zeros((hull[1] - hull[0], *a.shape), dtype=torch.int64, device=a.shadow.device)
+            return value, Residues(zero, zero if tangent_im else None)
+        tangent = self.widen(a.tangent, a.span, hull)
+        if tangent_im and tangent.im is None:
+            tangent = Residues(tangent.re, torch.zeros_like(tangent.re))
+        return value, tangent
+
+    def join(self, fn: Callable[[Sequence[Tensor]], Tensor], jets: Sequence[Jet]) -> Jet:
+        """Apply an operation that only moves entries of several jets into one result (cat, stack, index_put, …)."""
+        hull = self.hull(*jets)
+        value_im = any(j.value.im is not None for j in jets)
+        parts = [self.aligned(j, hull, value_im, self._complex(*jets)) for j in jets]
+        value = Residues(*(fn(list(same)) for same in zip(*(v.parts() for v, _ in parts), strict=True)))
+        tangent = None
+        if hull != (0, 0):
+            gather = _gather_after(fn, [j.shadow for j in jets], jets[0].shadow.device)
+            columns = zip(*(t.parts() for _, t in parts if t is not None), strict=True)
+            tangent = Residues(*(gather(torch.cat([x.flatten(1) for x in same], 1)) for same in columns))
+        taint = None
+        if any(j.taint is not None for j in jets):
+            clean = [torch.zeros(j.shape, dtype=torch.bool, device=j.shadow.device) for j in jets]
+            taint = fn([c if j.taint is None else j.taint.expand(j.shape) for j, c in zip(jets, clean, strict=True)])
+        shadow = fn([j.shadow for j in jets])
+        return Jet(value, shadow, tangent, hull, taint, max(j.degree for j in jets), max(j.slope for j in jets))

@@ -1,0 +1,49 @@
+"""New tensors in the likeness of a carrier: constants that can later receive exact values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from symgauge.arithmetic.carrier import rule
+from symgauge.arithmetic.jet import Calculus, Jet
+
+aten = torch.ops.aten
+
+
+def _constant(c: Calculus, shape: Any, value: float, like: Jet, dtype: torch.dtype | None) -> Any:
+    """A constant jet, or an ordinary tensor if an integer or boolean one was asked for."""
+    if dtype is not None and not dtype.is_floating_point:
+        return torch.full(tuple(shape), value, dtype=dtype, device=like.shadow.device)
+    return c.lift(torch.full(tuple(shape), float(value), dtype=torch.float64, device=like.shadow.device))
+
+
+@rule(aten.zeros_like, aten.empty_like)
+def _zeros_like(c: Calculus, x: Jet, *, dtype: torch.dtype | None = None, **_: Any) -> Any:
+    return _constant(c, x.shape, 0.0, x, dtype)
+
+
+@rule(aten.ones_like)
+def _ones_like(c: Calculus, x: Jet, *, dtype: torch.dtype | None = None, **_: Any) -> Any:
+    return _constant(c, x.shape, 1.0, x, dtype)
+
+
+@rule(aten.full_like)
+def _full_like(c: Calculus, x: Jet, value: float, *, dtype: torch.dtype | None = None, **_: Any) -> Any:
+    return _constant(c, x.shape, value, x, dtype)
+
+
+@rule(aten.new_zeros, aten.new_empty)
+def _new_zeros(c: Calculus, x: Jet, size: Any, *, dtype: torch.dtype | None = None, **_: Any) -> Any:
+    return _constant(c, size, 0.0, x, dtype)
+
+
+@rule(aten.new_ones)
+def _new_ones(c: Calculus, x: Jet, size: Any, *, dtype: torch.dtype | None = None, **_: Any) -> Any:
+    return _constant(c, size, 1.0, x, dtype)
+
+
+@rule(aten.new_full)
+def _new_full(c: Calculus, x: Jet, size: Any, value: float, *, dtype: torch.dtype | None = None, **_: Any) -> Any:
+    return _constant(c, size, value, x, dtype)

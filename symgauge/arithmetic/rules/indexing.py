@@ -1,0 +1,108 @@
+"""Look-ups and scatters by ordinary integer or boolean tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from symgauge.arithmetic.carrier import rule
+from symgauge.arithmetic.jet import Calculus, Jet
+from symgauge.arithmetic.rules._convert import as_jet, both
+
+aten = torch.ops.aten
+
+
+@rule(aten.embedding)
+def _embedding(c: Calculus, weight: Jet, indices: Tensor, *_: Any, **__: Any) -> Jet:
+    return c.move(lambda t: t[indices], weight, lambda t: t[:, indices])
+
+
+def _whole(indices: list[Tensor | None]) -> tuple[Any, ...]:
+    """Index tuple with None as a full slice; boolean masks become positions (their count may not vary under vmap)."""
+    result: list[Any] = []
+    for index in indices:
+        if index is None:
+            result.append(slice(None))
+        elif index.dtype in (torch.bool, torch.uint8):
+            result.extend(torch.nonzero(index, as_tuple=True))
+        else:
+            result.append(index)
+    return tuple(result)
+
+
+@rule(aten.index)
+def _index(c: Calculus, x: Jet, indices: list[Tensor | None]) -> Jet:
+    where = _whole(indices)
+    return c.move(lambda t: t[where], x)
+
+
+@rule(aten.gather)
+def _gather(c: Calculus, x: Jet, dim: int, index: Tensor, **_: Any) -> Jet:
+    dim %= max(x.shadow.dim(), 1)
+    return c.move(lambda t: torch.gather(t, dim, index), x)
+
+
+@rule(aten.index_put, aten.index_put_)
+def _index_put(
+    c: Calculus, x: Jet, indices: list[Tensor | None], values: Jet | Tensor, accumulate: bool = False
+) -> Jet:
+    where = _whole(indices)
+    target, source = both(c, x, values)
+    source = c.expand(source, target.shadow[where].shape)
+    if accumulate:
+        zero = c.lift(torch.zeros_like(target.shadow))
+        return c.add(target, _index_put_sum(c, zero, where, source))
+    return c.join(lambda parts: torch.index_put(parts[0], where, parts[1]), [target, source])
+
+
+def _index_put_sum(c: Calculus, zero: Jet, where: tuple[Any, ...], source: Jet) -> Jet:
+    """Σ of values that fall on the same entry, as a product with the 0/1 incidence matrix."""
+    numbers = torch.arange(zero.shadow.numel(), device=zero.shadow.device).reshape(zero.shape)[where].flatten()
+    incidence = torch.zeros(zero.shadow.numel(), numbers.numel(), dtype=torch.float64, device=zero.shadow.device)
+    incidence[numbers, torch.arange(numbers.numel(), device=numbers.device)] = 1.0
+    column = c.move(lambda t: t.reshape(-1, 1), source)
+    return c.move(lambda t: t.reshape(zero.shape), c.matmul(c.lift(incidence), column))
+
+
+@rule(aten.index_add, aten.index_add_)
+def _index_add(c: Calculus, x: Jet, dim: int, index: Tensor, source: Jet | Tensor, *, alpha: float = 1) -> Jet:
+    target, added = both(c, x, source)
+    n, m = target.shape[dim], index.numel()
+    incidence = torch.zeros(n, m, dtype=torch.float64, device=index.device)
+    incidence[index, torch.arange(m, device=index.device)] = float(alpha)
+    front = c.move(lambda t: t.movedim(dim, 0).reshape(m, -1), added)
+    shape = target.shadow.movedim(dim, 0).shape
+    summed = c.move(lambda t: t.reshape(shape).movedim(0, dim), c.matmul(c.lift(incidence), front))
+    return c.add(target, summed)
+
+
+@rule(aten.scatter, aten.scatter_)
+def _scatter(c: Calculus, x: Jet, dim: int, index: Tensor, source: Any, **_: Any) -> Jet:
+    target, values = both(c, x, source)
+    if values.shadow.dim() == 0:
+        values = c.expand(values, index.shape)
+    dim %= target.shadow.dim()
+    return c.join(lambda parts: torch.scatter(parts[0], dim, index, parts[1]), [target, values])
+
+
+@rule(aten.where)
+def _where(c: Calculus, condition: Tensor, a: Any, b: Any) -> Jet:
+    a, b = both(c, a, b)
+    return c.select(condition, a, b)
+
+
+@rule(aten.masked_fill, aten.masked_fill_)
+def _masked_fill(c: Calculus, x: Jet, mask: Tensor, value: Any) -> Jet:
+    return c.select(mask, as_jet(c, value, x.shadow.device), x)
+
+
+@rule(aten.copy_)
+def _copy(c: Calculus, x: Jet, source: Jet | Tensor, non_blocking: bool = False) -> Jet:
+    return c.expand(as_jet(c, source), x.shape)
+
+
+@rule(aten.fill_, aten.zero_)
+def _fill(c: Calculus, x: Jet, value: Any = 0) -> Jet:
+    return c.expand(as_jet(c, value, x.shadow.device), x.shape)

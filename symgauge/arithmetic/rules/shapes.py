@@ -1,0 +1,152 @@
+"""Operations that only move entries: views, permutations, slices, joins. One line each: every part of a jet follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from symgauge.arithmetic.carrier import rule
+from symgauge.arithmetic.jet import Calculus, Jet
+from symgauge.arithmetic.rules._convert import as_jet
+
+aten = torch.ops.aten
+
+
+
+def _axis(x: Jet, dim: int, extra: int = 0) -> int:
+    return dim % max(x.shadow.dim() + extra, 1)
+
+
+@rule(aten.view, aten._unsafe_view, aten.reshape, view=True)
+def _view(c: Calculus, x: Jet, shape: list[int]) -> Jet:
+    target = x.shadow.reshape(shape).shape
+    return c.move(lambda t: t.reshape(target), x, lambda t: t.reshape(t.shape[0], *target))
+
+
+@rule(aten.permute, view=True)
+def _permute(c: Calculus, x: Jet, dims: list[int]) -> Jet:
+    order = [_axis(x, d) for d in dims]
+    return c.move(lambda t: t.permute(order), x, lambda t: t.permute(0, *(d + 1 for d in order)))
+
+
+@rule(aten.transpose, view=True)
+def _transpose(c: Calculus, x: Jet, a: int, b: int) -> Jet:
+    a, b = _axis(x, a), _axis(x, b)
+    return c.move(lambda t: t.transpose(a, b), x, lambda t: t.transpose(a + 1, b + 1))
+
+
+@rule(aten.t, view=True)
+def _t(c: Calculus, x: Jet) -> Jet:
+    return _transpose(c, x, 0, 1) if x.shadow.dim() == 2 else x
+
+
+@rule(aten.expand, view=True)
+def _expand(c: Calculus, x: Jet, shape: list[int], **_: Any) -> Jet:
+    return c.expand(x, x.shadow.expand(shape).shape)
+
+
+@rule(aten.slice, view=True)
+def _slice(c: Calculus, x: Jet, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Jet:
+    dim = _axis(x, dim)
+    cut = slice(start, end, step)
+    where = (slice(None),) * dim + (cut,)
+    return c.move(lambda t: t[where], x, lambda t: t[(slice(None), *where)])
+
+
+@rule(aten.select, view=True)
+def _select(c: Calculus, x: Jet, dim: int, index: int) -> Jet:
+    dim = _axis(x, dim)
+    return c.move(lambda t: t.select(dim, index), x, lambda t: t.select(dim + 1, index))
+
+
+@rule(aten.unsqueeze, view=True)
+def _unsqueeze(c: Calculus, x: Jet, dim: int) -> Jet:
+    dim = _axis(x, dim, extra=1)
+    return c.move(lambda t: t.unsqueeze(dim), x, lambda t: t.unsqueeze(dim + 1))
+
+
+@rule(aten.squeeze, view=True)
+def _squeeze(c: Calculus, x: Jet, *dim: Any) -> Jet:
+    target = x.shadow.squeeze(*dim).shape
+    return c.move(lambda t: t.reshape(target), x, lambda t: t.reshape(t.shape[0], *target))
+
+
+@rule(aten.detach, aten.alias, view=True)
+def _alias(c: Calculus, x: Jet) -> Jet:
+    return x
+
+
+@rule(aten.clone, aten.contiguous, aten.lift_fresh)
+def _clone(c: Calculus, x: Jet, **_: Any) -> Jet:
+    return x
+
+
+def _traced(operation: Any) -> Callable[..., Jet]:
+    """A rule that follows an operation by entry numbers."""
+
+    def move(c: Calculus, x: Jet, *args: Any, **kwargs: Any) -> Jet:
+        return c.move(lambda t: operation(t, *args, **kwargs), x)
+
+    return move
+
+
+for _operation in (aten.diagonal, aten.unfold):
+    rule(_operation, view=True)(_traced(_operation))
+for _operation in (aten.index_select, aten.flip, aten.roll, aten.repeat, aten.tril, aten.triu):
+    rule(_operation)(_traced(_operation))
+
+
+@rule(aten._to_copy)
+def _to_copy(calculus: Calculus, x: Jet, **_: Any) -> Jet:
+    """Casts between float types change nothing in exact arithmetic."""
+    return x
+
+
+def _pieces(operation: Any) -> Callable[..., tuple[Jet, ...]]:
+    def split(calculus: Calculus, x: Jet, *args: Any, **kwargs: Any) -> tuple[Jet, ...]:
+        count = len(operation(x.shadow, *args, **kwargs))
+        return tuple(calculus.move(lambda t, i=i: operation(t, *args, **kwargs)[i], x) for i in range(count))
+
+    return split
+
+
+for _operation in (aten.split, aten.split_with_sizes, aten.chunk, aten.unbind, aten.tensor_split):
+    rule(_operation, view=True)(_pieces(_operation))
+
+
+def _device(jets: list[Any]) -> torch.device:
+    return next(j.shadow.device for j in jets if isinstance(j, Jet))
+
+
+@rule(aten.cat)
+def _cat(calculus: Calculus, tensors: list[Jet | Tensor], dim: int = 0) -> Jet:
+    jets = [as_jet(calculus, x) for x in tensors]
+    jets = [j for j in jets if j.shadow.dim() != 1 or j.shape[0]] or jets[:1]
+    dim %= jets[0].shadow.dim()
+    return calculus.join(lambda parts: torch.cat(list(parts), dim), jets)
+
+
+@rule(aten.stack)
+def _stack(calculus: Calculus, tensors: list[Jet | Tensor], dim: int = 0) -> Jet:
+    jets = [as_jet(calculus, x) for x in tensors]
+    dim %= jets[0].shadow.dim() + 1
+    return calculus.join(lambda parts: torch.stack(list(parts), dim), jets)
+
+
+@rule(aten.constant_pad_nd)
+def _pad(calculus: Calculus, x: Jet, pad: list[int], value: float = 0) -> Jet:
+    if value != 0:
+        ones = aten.constant_pad_nd(torch.zeros_like(x.shadow), pad, 1.0)
+        padded = calculus.move(lambda t: aten.constant_pad_nd(t, pad, 0), x)
+        return calculus.add(padded, calculus.lift(ones * value))
+    return calculus.move(lambda t: aten.constant_pad_nd(t, pad, 0), x)
+
+
+@rule(aten.repeat_interleave)
+def _repeat_interleave(calculus: Calculus, x: Jet, repeats: Any, dim: int | None = None, **_: Any) -> Jet:
+    if dim is not None:
+        dim %= x.shadow.dim()
+    return calculus.move(lambda t: torch.repeat_interleave(t, repeats, dim), x)

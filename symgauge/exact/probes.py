@@ -1,0 +1,72 @@
+"""What a module is probed with: token sequences or vector sequences, drawn from a seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from symgauge.errors import InvalidInput
+
+
+def _positive(**sizes: int) -> None:
+    for name, size in sizes.items():
+        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+            raise InvalidInput(f"{name} must be a positive integer, not {size!r}")
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Sequences of ``length`` token ids below ``vocabulary``; the module is called with an int64 tensor (batch, length)."""
+
+    vocabulary: int
+    length: int
+    keyword: str | None = None
+    """Name of the module's argument that takes them; the first positional one by default."""
+
+    def __post_init__(self) -> None:
+        _positive(vocabulary=self.vocabulary, length=self.length)
+
+    @property
+    def count(self) -> int:
+        """How many distinct inputs there are."""
+        return self.vocabulary**self.length
+
+    def all(self) -> Tensor:
+        """Every input, (V^T, T)."""
+        digits = [torch.arange(self.vocabulary)] * self.length
+        return torch.cartesian_prod(*digits).reshape(-1, self.length)
+
+    def draw(self, n: int, generator: torch.Generator) -> Tensor:
+        return torch.randint(0, self.vocabulary, (n, self.length), generator=generator)
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """Sequences of ``length`` vectors with ``width`` entries; the module is called with a float tensor (batch, length, width)."""
+
+    length: int
+    width: int
+    keyword: str | None = None
+
+    def __post_init__(self) -> None:
+        _positive(length=self.length, width=self.width)
+
+    @property
+    def count(self) -> None:
+        """Infinitely many inputs."""
+        return None
+
+    def draw(self, n: int, generator: torch.Generator) -> Tensor:
+        return torch.randn(n, self.length, self.width, generator=generator, dtype=torch.float64)
+
+
+Inputs = Tokens | Vectors
+
+
+def regrow(inputs: Inputs, parents: Tensor, keep: Tensor, generator: torch.Generator) -> Tensor:
+    """Copies of ``parents`` (n, T, …) in which the first ``keep`` (n,) positions stay and the rest is drawn anew."""
+    fresh = inputs.draw(len(parents), generator)
+    kept = torch.arange(parents.shape[1])[None, :] < keep[:, None]
+    return torch.where(kept if parents.dim() == 2 else kept[..., None], parents, fresh)
