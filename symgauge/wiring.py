@@ -7,6 +7,7 @@ Symmetry families work on roles alone; a :class:`Layout` says where each role's 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
@@ -169,6 +170,11 @@ class Wiring:
     final_norm: Norm | None = None
     head: Head | None = None
     tied: bool = False
+
+    @property
+    def parameters(self) -> int:
+        """Number of parameter entries in all roles together."""
+        return sum(math.prod(shape) for shape in self.shapes.values())
 
     def sublayers(self) -> Iterator[Sublayer]:
         for step in self.steps:
