@@ -1,4 +1,4 @@
-"""The command line: one file per command in symgauge/commands/, each with a function `command`, imported when asked for."""
+"""The command line: one file per command in symgauge/commands/, each with a function `command`."""
 
 from __future__ import annotations
 

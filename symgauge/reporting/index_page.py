@@ -36,7 +36,7 @@ def index_page(ledger: Ledger, extra: Mapping[str, str]) -> str:
         md.table(header, linked, right=range(1, len(header))),
         md.table(["verdict", "means"], MEANINGS),
         "## All claims",
-        md.table(["claim", "place", "verdict", "evidence", "closest figure"], claim_rows(ledger)),
+        md.table(["claim", "place", "verdict", "evidence", "worst figure"], claim_rows(ledger)),
     )
 
 

@@ -14,21 +14,23 @@ def short(value: object) -> str:
     if isinstance(value, Bounded):
         relation = value.relation if value.ok else {"<=": ">", ">=": "<", "=": "≠"}[value.relation]
         return f"{short(value.value)} {relation} {short(value.bound)}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(short, value))}]"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)
     return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
 
 
 def worst_figure(evidence: tuple[Evidence, ...]) -> str:
-    """The bounded figure that came closest to breaking its bound; without bounded ones, the first figure there is.
+    """The bounded figure that broke its bound or came closest to; without bounded ones, the first figure there is.
 
-    Inequalities come before equalities, which have no distance to tell.
+    Inequalities come before equalities that hold, which have no distance to tell.
     """
     figures = [(name, value) for record in evidence for name, value in record.figures.items()]
     bounded = [(name, value) for name, value in figures if isinstance(value, Bounded)]
-    unequal = [(name, value) for name, value in bounded if value.relation != "="]
-    if unequal or bounded:
-        name, value = max(unequal or bounded, key=lambda pair: pair[1].strain)
+    telling = [(name, value) for name, value in bounded if value.relation != "=" or not value.ok]
+    if bounded:
+        name, value = max(telling or bounded, key=lambda pair: (not pair[1].ok, pair[1].strain))
         return f"{name} {short(value)}"
     return f"{figures[0][0]} {short(figures[0][1])}" if figures else ""
 
@@ -59,7 +61,7 @@ def headline(ledger: Ledger) -> str:
 
 
 def tally(ledger: Ledger) -> tuple[list[str], list[list[str]]]:
-    """Header and rows of a table: claims per source and verdict, for the verdicts that occur, with a last row of sums."""
+    """Header and rows of a table: claims per source and verdict, for the verdicts that occur, and a row of sums."""
     verdicts = [verdict for verdict in Verdict if any(entry.verdict is verdict for entry in ledger.entries.values())]
     rows = []
     for source in [*ledger.sources, "all"]:

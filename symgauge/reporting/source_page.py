@@ -1,4 +1,4 @@
-"""The page of one source: each claim with statement, verdict, counterexample, correction, evidence and replay command."""
+"""The page of one source: each claim with statement, verdict, counterexample, correction, evidence, replay command."""
 
 from __future__ import annotations
 
@@ -74,6 +74,4 @@ def _figures(record: Evidence) -> str:
 
 
 def _value(value: object) -> str:
-    if isinstance(value, list):
-        return ", ".join(short(entry) for entry in value)
     return short(value).replace("<=", "≤").replace(">=", "≥")

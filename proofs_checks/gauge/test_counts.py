@@ -1,0 +1,269 @@
+"""Dimension counts: the headline numbers, recomputed in integers from the sizes that the source names."""
+
+from __future__ import annotations
+
+import random
+
+import flint
+import sympy
+
+from proofs_checks.gauge.printed import (
+    BASE_PARAMETERS,
+    CARD_BYTES,
+    GPT_3_PARAMETERS,
+    TABLE_6,
+    TABLE_7,
+    Heads,
+)
+from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+
+BASE = Heads(12, 64, 64, 768)
+BASE_LAYERS = 12
+GPT_3 = Heads(96, 128, 128, 12288)
+GPT_3_LAYERS = 96
+
+
+def gauge_dimension(h: int, d_k: int, d_v: int) -> int:
+    """dim (GL(d_k)^h x GL(d_v)^h)."""
+    return h * (d_k**2 + d_v**2)
+
+
+def orbit_dimension(sizes: Heads, seed: int, degenerate: bool = False) -> int:
+    """Rank over the rationals of the generators (73), (74) at random integer weights, all heads together.
+
+    degenerate: the last column of every W_Q and W_K is zero, so that A4 fails and part of the group acts trivially.
+    """
+    h, d_k, d_v, d = sizes
+    draw = random.Random(seed)
+
+    def matrix(rows: int, columns: int) -> list[list[int]]:
+        return [[draw.randint(-9, 9) for _ in range(columns)] for _ in range(rows)]
+
+    rows: list[list[int]] = []
+    width = h * 2 * d * (d_k + d_v)
+    for head in range(h):
+        query, key, value, out = matrix(d, d_k), matrix(d, d_k), matrix(d, d_v), matrix(d_v, d)
+        if degenerate:
+            for row in (*query, *key):
+                row[-1] = 0
+        start = head * 2 * d * (d_k + d_v)
+        for p in range(d_k):
+            for q in range(d_k):
+                row = [0] * width
+                for i in range(d):
+                    row[start + i * d_k + q] = query[i][p]
+                    row[start + d * d_k + i * d_k + p] = -key[i][q]
+                rows.append(row)
+        start += 2 * d * d_k
+        for r in range(d_v):
+            for s in range(d_v):
+                row = [0] * width
+                for i in range(d):
+                    row[start + i * d_v + s] = value[i][r]
+                    row[start + d * d_v + r * d + i] = -out[s][i]
+                rows.append(row)
+    return flint.fmpz_mat(rows).rank()
+
+
+@claim(
+    id="gauge/cor-3.7",
+    source="gauge",
+    place="Corollary 3.7",
+    statement=r"The continuous gauge dimension is $h(d_k^2 + d_v^2)$ per layer; with $h = 12$, $d_k = d_v = 64$ it is "
+    r"$12 \times (64^2 + 64^2) = 98{,}304$.",
+    verdict="holds",
+    remark="It counts the group of Definition 3.1. That no other symmetry exists is another claim (Theorem 3.6).",
+)
+def test_gauge_dimension_per_layer(evidence: EvidenceLog) -> None:
+    evidence.audit(
+        "$h(d_k^2 + d_v^2)$ at the sizes given", figures={"dimension": equal(gauge_dimension(*BASE[:3]), 98_304)}
+    )
+    small = [Heads(1, 1, 2, 2), Heads(2, 2, 1, 5), Heads(2, 2, 3, 4), Heads(3, 3, 2, 6), Heads(2, 3, 2, 3)]
+    wrong = [sizes for sizes in small if orbit_dimension(sizes, seed=0) != gauge_dimension(*sizes[:3])]
+    evidence.exact(
+        "the generators are linearly independent at random integer weights, so the orbit has this dimension",
+        figures={"sizes with another rank": equal(len(wrong), 0), "seed": 0},
+        cases=len(small),
+    )
+    lost = gauge_dimension(2, 2, 3) - orbit_dimension(Heads(2, 2, 3, 4), seed=0, degenerate=True)
+    evidence.control(
+        "a zero column in every $W_Q$ and $W_K$ (against A4) makes the orbit smaller",
+        kind="exact",
+        figures={"dimensions lost": at_least(lost, 1)},
+    )
+
+
+@claim(
+    id="gauge/abs-10",
+    source="gauge",
+    place="Abstract",
+    statement="A Transformer Base model of 110M parameters has over 1.1 million redundant dimensions.",
+    verdict="reproduced",
+    remark="A lower bound: it counts the value-output and query-key groups of twelve layers and nothing else.",
+)
+@claim(
+    id="gauge-short/s9",
+    source="gauge-short",
+    place="Abstract",
+    statement="A Transformer Base model of 110M parameters has over 1.1 million redundant dimensions.",
+    verdict="reproduced",
+    remark="As gauge/abs-10.",
+)
+@claim(
+    id="gauge/sec7.1-a",
+    source="gauge",
+    place="§7.1",
+    statement="A Transformer Base model of 110M parameters has about 1.18M redundant dimensions, 1.1 % of its "
+    "parameters.",
+    verdict="reproduced",
+    remark="A lower bound, as gauge/abs-10.",
+)
+def test_redundancy_of_the_base_model(evidence: EvidenceLog) -> None:
+    total = BASE_LAYERS * gauge_dimension(*BASE[:3])
+    evidence.audit(
+        "twelve layers of 98,304",
+        on="reproduction",
+        figures={"redundant dimensions": equal(total, 1_179_648), "against the claim": at_least(total, 1_100_000)},
+    )
+    evidence.audit(
+        "rounded as printed",
+        on="reproduction",
+        only="gauge/sec7.1-a",
+        figures={
+            "millions": equal(f"{total / 10**6:.2f}", "1.18"),
+            "percent": equal(f"{100 * total / BASE_PARAMETERS:.1f}", "1.1"),
+        },
+    )
+
+
+@claim(
+    id="gauge/sec7.1-c",
+    source="gauge",
+    place="§7.1",
+    statement="A model of the scale of GPT-3 (175B parameters) has over 300M redundant dimensions.",
+    verdict="reproduced",
+    remark="96 layers of 96 heads with $d_k = d_v = 128$. A lower bound, as gauge/abs-10.",
+)
+def test_redundancy_of_gpt_3(evidence: EvidenceLog) -> None:
+    total = GPT_3_LAYERS * gauge_dimension(*GPT_3[:3])
+    figures = {"redundant dimensions": equal(total, 301_989_888), "against the claim": at_least(total, 300_000_000)}
+    evidence.audit("$96 \\cdot 96 \\cdot 2 \\cdot 128^2$", on="reproduction", figures=figures)
+
+
+@claim(
+    id="gauge/sec7.1-b",
+    source="gauge",
+    place="§7.1",
+    statement="For larger models, the redundancy scales proportionally.",
+    verdict="inconsistent",
+    correction=r"The share of redundant dimensions falls with size: 1.07 % for the base model, 0.173 % for GPT-3. "
+    "Two sentences on, the source itself says that the ratio decreases.",
+)
+def test_redundancy_is_not_proportional(evidence: EvidenceLog) -> None:
+    base = 100 * BASE_LAYERS * gauge_dimension(*BASE[:3]) / BASE_PARAMETERS
+    large = 100 * GPT_3_LAYERS * gauge_dimension(*GPT_3[:3]) / GPT_3_PARAMETERS
+    evidence.audit(
+        "the shares that §7.1's own counts give, to a tenth of a percent",
+        figures={"percent, GPT-3 against base": equal(f"{large:.1f}", f"{base:.1f}")},
+    )
+    shares = {"base": equal(f"{base:.2f}", "1.07"), "GPT-3": equal(f"{large:.3f}", "0.173")}
+    evidence.audit("the shares in percent", on="correction", figures=shares)
+
+
+@claim(
+    id="gauge/sec7.1-d",
+    source="gauge",
+    place="§7.1",
+    statement=r"The ratio $h(d_k^2 + d_v^2)/d_{\text{total}}$ decreases with scale when head dimensions stay fixed "
+    r"and the "
+    "number of heads increases.",
+    verdict="holds",
+    remark=r"With $d = h d_k$, $d_v = d_k$ and $d_{\text{ff}} = 4d$. Of a block's own $12d^2$ parameters the share "
+    r"is $1/(6h)$.",
+)
+def test_ratio_falls_with_the_number_of_heads(evidence: EvidenceLog) -> None:
+    h, d_k, layers, vocabulary = sympy.symbols("h d_k L V", positive=True)
+    width = h * d_k
+    redundant = 2 * h * d_k**2
+    evidence.proof("share of a block is $1/(6h)$", sympy.simplify(redundant / (12 * width**2) - 1 / (6 * h)) == 0)
+    ratio = layers * redundant / (12 * layers * width**2 + vocabulary * width)
+    slope = sympy.factor(sympy.diff(ratio, h))
+    evidence.proof(
+        "with an embedding of $V$ rows too, the derivative in $h$ is negative for all sizes", slope.is_negative
+    )
+
+
+@claim(
+    id="gauge/tab-7a",
+    source="gauge",
+    place="Table 7",
+    statement="Predicted null dimensions 32,768, 65,536 and 245,760 for three configurations.",
+    verdict="holds",
+)
+def test_predicted_null_dimensions(evidence: EvidenceLog) -> None:
+    evidence.audit(
+        "$h(d_k^2 + d_v^2)$ at the sizes of the table",
+        figures={
+            f"h={h}, {d_k}, {d_v}": equal(gauge_dimension(h, d_k, d_v), printed) for h, d_k, d_v, printed in TABLE_7
+        },
+        cases=len(TABLE_7),
+    )
+
+
+@claim(
+    id="gauge/tab-7b",
+    source="gauge",
+    place="Table 7",
+    statement="The observed numbers of zero Hessian eigenvalues (below $10^{-11}$) equal the predictions exactly, "
+    "up to 245,760.",
+    verdict="not-reproducible",
+    remark="An exact count of zeros needs the whole spectrum. What can be run is an exact Jacobian rank at small "
+    "widths.",
+)
+def test_observed_null_dimensions(evidence: EvidenceLog) -> None:
+    evidence.missing(
+        "how the spectrum of a Hessian of this size was computed",
+        "how critical points were found",
+        "loss, data and number of inputs",
+        r"$d_{\text{model}}$",
+    )
+    for h, d_k, d_v, _ in TABLE_7:
+        size = 2 * h * (h * d_v) * (d_k + d_v)
+        evidence.audit(
+            "one triangle of the dense float64 Hessian against the card's 95 GB",
+            on="reproduction",
+            figures={"parameters": size, "bytes": at_most(8 * size * (size + 1) // 2, CARD_BYTES)},
+        )
+
+
+@claim(
+    id="gauge/F.4-null",
+    source="gauge",
+    place="F.4",
+    statement=r"In the non-square configurations A to C, $h(d_k^2 + d_v^2)$ correctly predicts the nullspace "
+    r"dimension in each case.",
+    verdict="not-reproducible",
+)
+def test_null_dimensions_of_the_non_square_configurations(evidence: EvidenceLog) -> None:
+    evidence.missing("any nullspace dimension observed for configurations A, B or C")
+    tested = {(h, d_k, d_v) for h, d_k, d_v, _ in TABLE_7}
+    named = [TABLE_6[name][0][:3] for name in ("Config A", "Config B", "Config C")]
+    evidence.audit(
+        "configurations of F.4 for which Table 7 reports a nullspace",
+        on="reproduction",
+        figures={"reported": equal(sum(sizes in tested for sizes in named), len(named))},
+    )
+
+
+@claim(
+    id="gauge/tab1-A2",
+    source="gauge",
+    place="Table 1, A2",
+    statement=r"$d_{\text{model}} = h \cdot d_v$; BERT-Base and GPT-2 satisfy it: $768 = 12 \times 64$.",
+    verdict="holds",
+    remark="As arithmetic. Whether the theorems need it is another claim.",
+)
+def test_canonical_dimensions(evidence: EvidenceLog) -> None:
+    others = [name for name, (sizes, _) in TABLE_6.items() if sizes.h * sizes.d_v != sizes.d_model]
+    evidence.audit("the example", figures={"width": equal(12 * 64, 768)})
+    evidence.audit("every row of Table 6", figures={"rows that violate it": equal(others, [])}, cases=len(TABLE_6))

@@ -1,0 +1,73 @@
+"""The worked LayerNorm example of C.3, in exact numbers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from proofs_checks.gauge.printed import interval
+from symgauge.claims import EvidenceLog, claim, equal
+
+WIDTH = 768
+
+
+def moments(first: int) -> tuple[Fraction, Fraction]:
+    """Mean and variance of the vector (first, 0, ..., 0)."""
+    mean = Fraction(first, WIDTH)
+    return mean, ((first - mean) ** 2 + (WIDTH - 1) * mean**2) / WIDTH
+
+
+def squared_output(first: int) -> Fraction:
+    """The square of the first component of LN(first, 0, ..., 0), without gain, offset and epsilon, as in (63)."""
+    mean, variance = moments(first)
+    return (first - mean) ** 2 / variance
+
+
+@claim(
+    id="gauge/eq-65..68",
+    source="gauge",
+    place="(65)-(68)",
+    statement=r"For $x_1 = e_1$ and $Mx_1 = 2e_1$ in 768 dimensions: $\mu(Mx_1) \approx 0.0026$, "
+    r"$\sigma(Mx_1) \approx 0.0721$, "
+    r"$\mu(x_1) \approx 0.0013$, $\sigma(x_1) \approx 0.0361$.",
+    verdict="holds",
+)
+def test_moments(evidence: EvidenceLog) -> None:
+    printed = {2: ("0.0026", "0.0721"), 1: ("0.0013", "0.0361")}
+    for first, (mean_text, deviation_text) in printed.items():
+        mean, variance = moments(first)
+        low, high = interval(deviation_text)
+        evidence.exact(
+            f"the mean rounds to {mean_text}, and the variance lies between the squares that round to {deviation_text}",
+            interval(mean_text)[0] <= mean <= interval(mean_text)[1] and low**2 <= variance <= high**2,
+            figures={"mean": str(mean), "variance": str(variance)},
+        )
+
+
+@claim(
+    id="gauge/C.3-val",
+    source="gauge",
+    place="C.3, after (66) and (68)",
+    statement=r"The first component of $LN(Mx_1)$ is 27.71 and that of $LN(x_1)$ is 27.67, so that of $M\,LN(x_1)$ "
+    r"is 55.34.",
+    verdict="inconsistent",
+    correction=r"$Mx_1 = 2x_1$, and LayerNorm ignores scale: both components are $\sqrt{767} \approx 27.69$, and "
+    r"that of "
+    r"$M\,LN(x_1)$ is $2\sqrt{767} \approx 55.39$.",
+)
+def test_values(evidence: EvidenceLog) -> None:
+    evidence.audit(
+        "(66) is twice (68), so the two quotients are one number",
+        figures={"first components": equal("27.71", "27.67")},
+    )
+    for first, text in ((2, "27.71"), (1, "27.67")):
+        low, high = interval(text)
+        evidence.audit(f"the number rounds to {text}", low**2 <= squared_output(first) <= high**2)
+    squares = {"LN(Mx)": equal(str(squared_output(2)), "767"), "LN(x)": equal(str(squared_output(1)), "767")}
+    evidence.exact("squares of the first components", on="correction", figures=squares)
+    low, high = interval("27.69")
+    twice_low, twice_high = interval("55.39")
+    evidence.exact(
+        "$\\sqrt{767}$ and its double, rounded",
+        low**2 <= 767 <= high**2 and twice_low**2 <= 4 * 767 <= twice_high**2,
+        on="correction",
+    )
