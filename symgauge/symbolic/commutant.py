@@ -109,6 +109,7 @@ def standard_frequencies(rotated: int, base: int = 10_000) -> tuple[sp.Expr, ...
 # --- classes of angles
 
 _ZERO, _HALF = ("turn", Fraction(0)), ("turn", Fraction(1, 2))
+_RIGHT_ANGLES: dict[Fraction, Angle] = {Fraction(1): 0, Fraction(-1): Fraction(1, 2), Fraction(0): Fraction(1, 4)}
 
 
 def _canonical(angles: Sequence[Angle]) -> list[Angle]:
@@ -117,8 +118,7 @@ def _canonical(angles: Sequence[Angle]) -> list[Angle]:
     canonical: list[Angle] = []
     for angle in angles:
         if isinstance(angle, CirclePoint):
-            right_angles = {1: Fraction(0), -1: Fraction(1, 2), 0: Fraction(1, 4)}
-            canonical.append(right_angles.get(angle.cosine, angle))
+            canonical.append(_RIGHT_ANGLES.get(Fraction(angle.cosine), angle))
             continue
         turn = sp.sympify(angle)
         if turn.is_Rational:

@@ -143,7 +143,8 @@ def random_attention(
         return tuple(general_matrix(rows, columns, rng) for _ in range(number))
 
     return Attention(
-        draw(heads, d, d_k), draw(count, d, d_k), draw(count, d, d_v), draw(heads, d_v, d), tuple(groups), tuple(rotations),
+        draw(heads, d, d_k), draw(count, d, d_k), draw(count, d, d_v), draw(heads, d_v, d),
+        tuple(groups), tuple(rotations),
         b_q=draw(heads, 1, d_k) if "q" in biases else None,
         b_k=draw(count, 1, d_k) if "k" in biases else None,
         b_v=draw(count, 1, d_v) if "v" in biases else None,

@@ -1,0 +1,62 @@
+"""Scalar activations as SymPy functions, and the identities that decide the symmetries of a feed-forward network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import sympy as sp
+
+from symgauge.errors import InvalidInput
+
+x = sp.Symbol("x", real=True)
+
+
+def gelu(z: sp.Expr) -> sp.Expr:
+    """z Φ(z), with the Gaussian distribution function."""
+    return z * (1 + sp.erf(z / sp.sqrt(2))) / 2
+
+
+def gelu_tanh(z: sp.Expr) -> sp.Expr:
+    """The tanh approximation of GELU."""
+    return z * (1 + sp.tanh(sp.sqrt(2 / sp.pi) * (z + sp.Rational(44715, 1_000_000) * z**3))) / 2
+
+
+def silu(z: sp.Expr) -> sp.Expr:
+    """z times the logistic function, written through tanh."""
+    return z * (1 + sp.tanh(z / 2)) / 2
+
+
+ACTIVATIONS = {"gelu": gelu, "gelu_tanh": gelu_tanh, "silu": silu}
+
+
+def odd_part_excess(name: str) -> sp.Expr:
+    """f(x) − f(−x) − x, simplified: 0 for GELU, its tanh form and SiLU, so two neurons can add up to a linear map."""
+    f = _known(name)
+    return sp.simplify(f(x) - f(-x) - x)
+
+
+def homogeneous_scales(name: str) -> set[sp.Expr]:
+    """All real λ with f(λx) = λ f(x) for every x, from the second derivative at 0: λ² f''(0) = λ f''(0), f''(0) ≠ 0.
+
+    The candidates are then confirmed as identities, so the answer is the whole set.
+    """
+    f, scale = _known(name), sp.Symbol("λ", real=True)
+    curvature = sp.simplify(sp.diff(f(x), x, 2).subs(x, 0))
+    if curvature == 0:
+        raise InvalidInput(f"homogeneous_scales: {name} has no curvature at 0, so this argument decides nothing.")
+    candidates = sp.solve(scale**2 * curvature - scale * curvature, scale)
+    return {value for value in candidates if sp.simplify(f(value * x) - value * f(x)) == 0}
+
+
+def doubled_pair() -> tuple[sp.Expr, sp.Expr, sp.Expr]:
+    """Neurons (w, v) = (1, 1), (−1, −1) under M = 2I (W_1M, M⁻¹W_2): the network before, after, and the first hidden
+    entry of GELU(HM)M⁻¹ − GELU(H), which is not zero although the function is unchanged."""
+    before = gelu(x) - gelu(-x)
+    after = gelu(2 * x) / 2 - gelu(-2 * x) / 2
+    return sp.simplify(before), sp.simplify(after), sp.simplify(gelu(2 * x) / 2 - gelu(x))
+
+
+def _known(name: str) -> Callable[[sp.Expr], sp.Expr]:
+    if name not in ACTIVATIONS:
+        raise InvalidInput(f"activation {name!r} is not one of {', '.join(ACTIVATIONS)}.")
+    return ACTIVATIONS[name]
