@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 
 class Float64Only(TorchDispatchMode):
-    """Casts to float32 become casts to float64, and a result in float32 is an error."""
+    """Casts to float32, and new tensors in float32, become float64."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})

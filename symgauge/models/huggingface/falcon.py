@@ -112,6 +112,7 @@ def sizes(config: Config, layers: int) -> dict[str, Any]:
     small: dict[str, Any] = {
         "hidden_size": 12,
         "num_attention_heads": 3,
+        "num_kv_heads": 3,
         "ffn_hidden_size": 5,
         "num_hidden_layers": layers,
         "vocab_size": 14,
@@ -119,8 +120,8 @@ def sizes(config: Config, layers: int) -> dict[str, Any]:
     }
     if config.new_decoder_architecture and 1 < groups < config.num_attention_heads:
         small.update(hidden_size=16, num_attention_heads=4, num_kv_heads=2, vocab_size=19)
-    elif config.new_decoder_architecture:
-        small["num_kv_heads"] = 1 if groups == 1 else 3
+    elif config.new_decoder_architecture and groups == 1:
+        small["num_kv_heads"] = 1
     return small
 
 

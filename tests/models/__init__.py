@@ -1,0 +1,1 @@
+"""Tests of the reference model, the adapters and the presets."""
