@@ -1,0 +1,178 @@
+"""Biases inside attention that softmax does not see: the keys', and the values' against the output's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from sympy import Integer
+from torch import Tensor
+
+from symgauge.architecture import Architecture
+from symgauge.symmetries import symbols as s
+from symgauge.symmetries.base import Roles, Site, Symmetry
+from symgauge.symmetries.elements import differences, factors, shifts
+from symgauge.symmetries.head_factors import per_head
+from symgauge.symmetries.spaces import Constant, constants_of, spaces, unseen_key_channels
+from symgauge.wiring import Attention, Branch, Step, Wiring
+
+
+class KeyBias(Symmetry):
+    name = "key-bias"
+    title = (
+        "The key bias moves freely in every channel that does not turn with position: it adds to all scores of a query "
+        "the same number, which softmax does not see."
+    )
+    source = "claims CT-3; partial rotary encoding derived here"
+
+    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
+        channels = unseen_key_channels(a)
+        biases = [sub.key.bias for sub in w.sublayers() if isinstance(sub, Attention) and sub.key.bias is not None]
+        return [self._site(a, bias, channels) for bias in biases if channels]
+
+    def _site(self, a: Architecture, bias: str, channels: tuple[int, ...]) -> Site:
+        n = len(channels)
+        unrotated = a.rotary is not None and n == a.d_k - 2 * len(a.rotary.turns)
+        width = s.d_k if a.rotary is None else s.d_k - s.d_rot if unrotated else Integer(n)
+
+        def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
+            return {bias: roles[bias] + spread(x.reshape(a.groups, n), channels, a.d_k)}
+
+        return Site(s.layer_of(bias), s.g * width, a.groups * n, act, shifts(a.groups * n))
+
+
+def spread(x: Tensor, channels: Sequence[int], width: int) -> Tensor:
+    """Put the last axis of ``x`` at ``channels`` of a vector of ``width``, zero elsewhere."""
+    bank = torch.cat([x, torch.zeros_like(x[..., :1])], dim=-1)
+    index = [len(channels)] * width
+    for position, channel in enumerate(channels):
+        index[channel] = position
+    return bank[..., torch.tensor(index, device=x.device)]
+
+
+def through_heads(a: Architecture, roles: Roles, output: str, value: Tensor) -> Tensor:
+    """What the heads write, (d_model,), when their values are the constant ``value`` (g, d_v)."""
+    heads = per_head(a, value, a.groups).reshape(1, -1)
+    weight = roles[output]
+    return (heads @ weight.reshape(-1, weight.shape[-1])).squeeze(0)
+
+
+def moved(roles: Roles, constant: Constant, by: Tensor) -> dict[str, Tensor]:
+    """The roles of a constant after it has moved by a vector (or by one number, in every channel)."""
+    return {role: roles[role] + by / constant.factor for role in constant.roles}
+
+
+class ValueBias(Symmetry):
+    name = "value-bias"
+    title = (
+        "The value bias moves and a bias added at the same place (the output's, in parallel blocks also the "
+        "feed-forward's) takes it back, for attention weights sum to one. Without one, only what the output map "
+        "kills moves."
+    )
+    source = "claims CT-3; without an output bias derived here"
+
+    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
+        if a.attention != "softmax" or not a.value_bias or a.latent is not None:
+            return []
+        centred = {m.weight for space in spaces(a, w) if space.centred for m in space.writers}
+        found = []
+        for step in w.steps:
+            for branch in step.branches:
+                for sub in branch.sublayers:
+                    if isinstance(sub, Attention):
+                        sink = self._sink(step, branch)
+                        unseen = 1 if sub.output.weight in centred else 0
+                        found.append(self._absorbed(a, sub, sink) if sink else self._killed(a, sub, unseen))
+        return found
+
+    def _sink(self, step: Step, branch: Branch) -> Constant | None:
+        together = step.branches if branch.output_norm is None else (branch,)
+        found = constants_of(tuple(m for b in together for m in b.writers))
+        return found[0] if found else None
+
+    def _absorbed(self, a: Architecture, sub: Attention, sink: Constant) -> Site:
+        bias = sub.value.bias
+        assert bias is not None
+
+        def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
+            t = x.reshape(a.groups, a.d_v)
+            written = through_heads(a, roles, sub.output.weight, t)
+            return {bias: roles[bias] + t, **moved(roles, sink, -written)}
+
+        count = a.groups * a.d_v
+        return Site(s.layer_of(bias), s.g * s.d_v, count, act, shifts(count))
+
+    def _killed(self, a: Architecture, sub: Attention, unseen: int) -> Site:
+        """Value biases t with t W_O = 0 (or along **1**, where only LayerNorms read the stream)."""
+        bias, rank = sub.value.bias, a.d_model - unseen
+        assert bias is not None
+        count = max(0, a.groups * a.d_v - rank)
+
+        def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
+            weight = roles[sub.output.weight]
+            rows = weight.reshape(a.groups, -1, a.d_v, a.d_model).sum(1).reshape(-1, a.d_model)
+            seen = rows @ differences(a.d_model, rows) if unseen else rows
+            first = -(x.reshape(1, -1) @ seen[rank:]) @ torch.linalg.inv(seen[:rank])
+            t = torch.cat([first.squeeze(0), x])
+            return {bias: roles[bias] + t.reshape(a.groups, a.d_v)}
+
+        size = s.g * s.d_v - s.d + unseen if count else Integer(0)
+        return Site(s.layer_of(bias), size, count, act, shifts(count))
+
+
+class QueryKeyGains(Symmetry):
+    name = "query-key-gains"
+    title = (
+        "Normalised queries and keys trade gain: γ_q times a, γ_k divided by a, one factor per rotated plane and one "
+        "per channel that does not turn (or turns by half turns)."
+    )
+    source = "claims CT-5 (Qwen3-like); partial rotary encoding derived here"
+
+    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
+        return [
+            self._site(a, sub.query_norm.gain, sub.key_norm.gain)
+            for sub in w.sublayers()
+            if isinstance(sub, Attention) and sub.query_norm is not None and sub.key_norm is not None
+        ]
+
+    def _site(self, a: Architecture, query: str, key: str) -> Site:
+        index, width = list(range(a.d_k)), s.d_k
+        if a.rotary is not None:
+            free = [block.channels for block in a.rotary.classes() if block.kind == "real"]
+            planes = [a.rotary.plane(j) for j, turn in enumerate(a.rotary.turns) if 2 * turn % 1 != 0]
+            blocks = [*planes, *((c,) for channels in free for c in channels)]
+            index = [next(i for i, block in enumerate(blocks) if c in block) for c in range(a.d_k)]
+            width = s.d_k - s.d_rot / 2 if len(planes) == len(a.rotary.turns) else Integer(len(blocks))
+            if 2 * len(planes) == a.d_k:
+                width = s.d_k / 2
+        count = max(index) + 1
+
+        def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
+            factor = (1 + x)[torch.tensor(index, device=x.device)]
+            return {query: roles[query] * factor, key: roles[key] / factor}
+
+        return Site(s.layer_of(query), width, count, act, factors(count))
+
+
+class QueryKeyScale(Symmetry):
+    name = "query-key-scale"
+    title = "Where queries and keys are normalised with ε = 0, the size of each query head and key group is unseen."
+    source = "claims CT-5 (Qwen3-like)"
+
+    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
+        if not (a.qk_norm and a.epsilon_is_zero):
+            return []
+        subs = [sub for sub in w.sublayers() if isinstance(sub, Attention)]
+        return [self._site(a, sub) for sub in subs]
+
+    def _site(self, a: Architecture, sub: Attention) -> Site:
+        def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
+            changed = {}
+            for m, factor in ((sub.query, 1 + x[: a.heads]), (sub.key, 1 + x[a.heads :])):
+                changed[m.weight] = roles[m.weight] * factor.reshape(-1, 1, 1)
+                if m.bias is not None:
+                    changed[m.bias] = roles[m.bias] * factor.reshape(-1, 1)
+            return changed
+
+        count = a.heads + a.groups
+        return Site(s.layer_of(sub.query.weight), s.h + s.g, count, act, factors(count, positive=True))

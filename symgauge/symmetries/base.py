@@ -1,0 +1,132 @@
+"""What a symmetry family is: parameter maps that keep the function, given by their action in coordinates.
+
+A family is a list of *sites* (a layer's heads, a norm, the residual stream), each with its own block of coordinates.
+The action is rational in the coordinates and written in functional torch operations, so that the same code runs in
+float64, under ``torch.func``, and in exact arithmetic; generators are its derivative at zero.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from sympy import Expr, Integer
+from torch import Tensor
+
+from symgauge.architecture import Architecture
+from symgauge.errors import InvalidInput
+from symgauge.symmetries import symbols
+from symgauge.wiring import Wiring, wire
+
+Output = Literal["logits", "probabilities"]
+Roles = Mapping[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Site:
+    """One place where a family acts: ``act(roles, x)`` returns the roles it changes; x = 0 is the identity.
+
+    ``dimension`` counts, in letters, the directions that earlier families do not already give; ``coordinates`` is the
+    length of x. They agree unless sizes are degenerate (a head wider than the stream).
+    """
+
+    layer: int | None
+    dimension: Expr
+    coordinates: int
+    act: Callable[[Roles, Tensor], dict[str, Tensor]]
+    sample: Callable[[torch.Generator], Tensor]
+
+
+class Symmetry(ABC):
+    """A continuous family. Subclasses give ``name``, ``title``, ``source`` and ``sites``."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    source: ClassVar[str]
+    outputs: ClassVar[tuple[Output, ...]] = ("logits", "probabilities")
+    """The outputs whose equality the family keeps and for which it is counted."""
+
+    @abstractmethod
+    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
+        """Where the family acts; empty if it does not."""
+
+    def applies(self, a: Architecture, output: Output = "logits") -> bool:
+        """Whether the family acts on this architecture and keeps this output."""
+        return output in self.outputs and any(site.coordinates for site in self.sites(a, wire(a)))
+
+    def dimension(self, a: Architecture) -> Expr:
+        """The family's own dimension in letters (see :mod:`symgauge.symmetries.symbols`)."""
+        return sum_over_layers(a, [(site.layer, site.dimension) for site in self.sites(a, wire(a))])
+
+    def coordinates(self, a: Architecture, w: Wiring) -> int:
+        """Length of the coordinate vector of a group element."""
+        return sum(site.coordinates for site in self.sites(a, w))
+
+    def act(self, a: Architecture, w: Wiring, parameters: Roles, x: Tensor) -> dict[str, Tensor]:
+        """All roles after the action of the element with coordinates ``x`` (coordinates,); zero is the identity."""
+        sites = self.sites(a, w)
+        expected = sum(site.coordinates for site in sites)
+        if tuple(x.shape) != (expected,):
+            raise InvalidInput(f"family {self.name!r} takes x of shape ({expected},) here, not {tuple(x.shape)}")
+        roles, start = dict(parameters), 0
+        for site in sites:
+            roles.update(site.act(roles, x[start : start + site.coordinates]))
+            start += site.coordinates
+        return roles
+
+    def sample(self, a: Architecture, w: Wiring, generator: torch.Generator) -> Tensor:
+        """Coordinates (float64) of a general element far from the identity."""
+        parts = [site.sample(generator) for site in self.sites(a, w) if site.coordinates]
+        return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.float64)
+
+
+class DiscreteSymmetry(ABC):
+    """A finite family (permutations, signs): no dimension, elements drawn at random."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    source: ClassVar[str]
+
+    @abstractmethod
+    def applies(self, a: Architecture, output: Output = "logits") -> bool:
+        """Whether the family acts on this architecture."""
+
+    @abstractmethod
+    def order(self, a: Architecture) -> Expr:
+        """Number of elements, as an exact expression in letters."""
+
+    @abstractmethod
+    def sample(self, a: Architecture, w: Wiring, generator: torch.Generator) -> dict[str, Tensor]:
+        """A random element other than the identity: index and sign tensors by place."""
+
+    @abstractmethod
+    def act(self, a: Architecture, w: Wiring, parameters: Roles, element: Roles) -> dict[str, Tensor]:
+        """All roles after the action of an element drawn by ``sample``."""
+
+    def dimension(self, a: Architecture) -> Expr:
+        """Zero."""
+        return Integer(0)
+
+
+def sum_over_layers(a: Architecture, terms: Sequence[tuple[int | None, Expr]]) -> Expr:
+    """Add counts by layer, writing L (and the number of dense layers) where layers agree."""
+    result: Expr = Integer(0)
+    by_layer: dict[int, Expr] = {}
+    for layer, count in terms:
+        if layer is None:
+            result += count
+        else:
+            by_layer[layer] = by_layer.get(layer, Integer(0)) + count
+    sums = [by_layer.get(layer, Integer(0)).expand() for layer in range(a.layers)]
+    if len(set(sums)) == 1:
+        return (result + symbols.L * sums[0]).expand()
+    first = 0 if a.experts is None else a.experts.first
+    if 0 < first < a.layers and len(set(sums[:first])) == len(set(sums[first:])) == 1:
+        return (result + symbols.dense * sums[0] + (symbols.L - symbols.dense) * sums[-1]).expand()
+    # Layers that differ for other reasons (the first or last one): the commonest count times L, and the differences.
+    common = Counter(sums).most_common(1)[0][0]
+    return (result + symbols.L * common + sum((s - common for s in sums), Integer(0))).expand()

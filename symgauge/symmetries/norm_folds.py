@@ -1,0 +1,144 @@
+"""What a norm and its readers or writers leave undecided: gains, the null direction of readers, the mean of writers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from sympy import Expr, Integer
+from torch import Tensor
+
+from symgauge.architecture import Architecture
+from symgauge.symmetries import symbols as s
+from symgauge.symmetries.attention_biases import spread
+from symgauge.symmetries.base import Roles, Site, Symmetry
+from symgauge.symmetries.elements import factors, shifts
+from symgauge.symmetries.readers import take_back
+from symgauge.symmetries.spaces import Reader, Space, spaces
+from symgauge.wiring import Norm, Wiring
+
+
+def width_of(a: Architecture, norm: Norm) -> Expr:
+    return s.shape(a, norm.gain)[0]
+
+
+class NormGain(Symmetry):
+    name = "norm-gain"
+    title = "A norm's gain (and offset) is multiplied channel by channel and the rows of the maps that read it divided."
+    source = "claims CT-5; latent norms as in the related theory, Section 4.3"
+
+    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
+        return [self._site(a, space) for space in spaces(a, w) if space.refoldable]
+
+    def _site(self, a: Architecture, space: Space) -> Site:
+        norm, readers = space.source, space.readers
+        assert norm is not None
+
+        def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
+            factor = 1 + x
+            changed = {r.weight: roles[r.weight] / factor.unsqueeze(-1) for r in readers}
+            changed[norm.gain] = roles[norm.gain] * factor
+            if norm.offset is not None:
+                changed[norm.offset] = roles[norm.offset] * factor
+            return changed
+
+        return Site(space.layer, width_of(a, norm), norm.width, act, factors(norm.width))
+
+
+class NullDirection(Symmetry):
+    name = "reader-null-direction"
+    title = (
+        "What LayerNorm hands on is orthogonal to 1/γ up to a constant: maps that read it may add any multiple of 1/γ "
+        "to each column, and a bias (or softmax) takes the constant back. Without an offset there is no constant."
+    )
+    source = "claims CT-5; readers without bias derived here"
+
+    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
+        found = []
+        for space in spaces(a, w):
+            if space.source is not None and space.source.kind == "layer" and not space.moments[0].norms:
+                readers = [reader for reader in space.moments[0].readers if not reader.tied]
+                found += [self._site(a, w, space, space.source, reader) for reader in readers]
+        return [site for site in found if site.coordinates]
+
+    def _site(self, a: Architecture, w: Wiring, space: Space, norm: Norm, reader: Reader) -> Site:
+        shape = w.shapes[reader.weight]
+        heads, n = (shape[0] if len(shape) == 3 else 1), shape[-1]
+        columns = tuple(range(n)) if norm.offset is None else reader.columns
+        *front, _, letter = s.shape(a, reader.weight)
+        width: Expr = letter if len(columns) == n else Integer(len(columns))
+        if reader.router and columns and a.experts is not None:
+            # A common shift of the router's logits is already free under softmax.
+            columns, width = router_columns(a)
+        count = heads * len(columns)
+
+        def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
+            v = spread(x.reshape(*shape[:-2], len(columns)), columns, n)
+            inverse = 1 / roles[norm.gain]
+            changed = {reader.weight: roles[reader.weight] + inverse.unsqueeze(-1) * v.unsqueeze(-2)}
+            if norm.offset is None:
+                return changed
+            return changed | take_back(a, roles, reader, (roles[norm.offset] * inverse).sum() * v)
+
+        size = front[0] * width if front else width
+        return Site(s.layer_of(reader.weight), s.total([(reader.weight, size)]), count, act, shifts(count))
+
+
+def router_columns(a: Architecture) -> tuple[tuple[int, ...], Expr]:
+    """Router columns that can move independently of the router's own freedom, and their number in letters."""
+    assert a.experts is not None
+    if a.experts.active == 1:
+        return (), Integer(0)
+    if a.experts.routing == "softmax":
+        return tuple(range(a.experts.count - 1)), s.experts - 1
+    return tuple(range(a.experts.count)), s.experts
+
+
+class MeanDirection(Symmetry):
+    name = "writer-mean"
+    title = (
+        "Where only LayerNorms read a stream, whatever its writers add along 1 is unseen: every row of an embedding "
+        "table, of an output or down map, every bias and offset may move along 1."
+    )
+    source = "claims CT-5"
+
+    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
+        found = []
+        for space in spaces(a, w):
+            if space.centred:
+                found += [self._table(a, w, t) for t in space.tables if not (w.tied and t == "token_table")]
+                for m in space.writers:
+                    found.append(self._rows(a, w, m.weight))
+                    if m.bias is not None:
+                        found.append(self._constant(m.bias))
+                norms = [n for n in (space.source, *space.outputs) if n is not None]
+                found += [self._constant(norm.offset) for norm in norms if norm.offset is not None]
+        return found
+
+    def _rows(self, a: Architecture, w: Wiring, role: str) -> Site:
+        rows = w.shapes[role][:-1]
+        count = torch.Size(rows).numel()
+        letters: Expr = Integer(1)
+        for letter in s.shape(a, role)[:-1]:
+            letters *= letter
+
+        def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
+            return {role: roles[role] + x.reshape(*rows, 1)}
+
+        return Site(s.layer_of(role), s.total([(role, letters)]), count, act, shifts(count))
+
+    def _table(self, a: Architecture, w: Wiring, role: str) -> Site:
+        if role != "type_table":
+            return self._rows(a, w, role)
+
+        def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
+            # Only the first row is in use.
+            return {role: torch.cat([roles[role][:1] + x, roles[role][1:]])}
+
+        return Site(None, Integer(1), 1, act, shifts(1))
+
+    def _constant(self, role: str) -> Site:
+        def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
+            return {role: roles[role] + x}
+
+        return Site(s.layer_of(role), s.total([(role, Integer(1))]), 1, act, shifts(1))

@@ -1,0 +1,259 @@
+"""The vector spaces that activations live in: who writes each one, who reads it, and in which order.
+
+The residual stream of a Pre-LN model is one space; in a Post-LN model every norm opens a new one; what a norm hands to
+its sublayer, what an output norm reads, and a latent of multi-head latent attention are spaces too. Symmetries of norms
+and of the stream are maps of one space that its writers produce and its readers undo.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from symgauge.architecture import Architecture
+from symgauge.symmetries import symbols
+from symgauge.wiring import (
+    Attention,
+    Branch,
+    FeedForward,
+    LatentAttention,
+    Map,
+    Mixture,
+    Norm,
+    Step,
+    Sublayer,
+    Wiring,
+)
+
+
+@dataclass(frozen=True)
+class Constant:
+    """Roles that add the same constant vector to a space when each of them moves by it (divided by ``factor``)."""
+
+    roles: tuple[str, ...]
+    table: bool = False
+    factor: float = 1.0
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A linear map that reads a space, and how a constant added to its result can be taken back.
+
+    ``columns`` are the output columns in which it can: through ``bias``; or ``through`` the heads' output map into the
+    ``sink`` (attention weights sum to one); or, with neither, because softmax does not see it.
+    """
+
+    weight: str
+    columns: tuple[int, ...] = ()
+    bias: str | None = None
+    through: str | None = None
+    sink: Constant | None = None
+    tied: bool = False
+    router: bool = False
+
+
+@dataclass
+class Moment:
+    """Writers that add to a space together, and then what reads it before the next ones write."""
+
+    constants: list[Constant] = field(default_factory=list)
+    norms: list[Norm] = field(default_factory=list)
+    readers: list[Reader] = field(default_factory=list)
+
+
+@dataclass
+class Space:
+    """One space, its history moment by moment, and all that writes it.
+
+    ``source`` is the norm whose result opened it; ``outputs`` are output norms that add to it later. ``given`` says
+    that it starts from something no role controls linearly (an input, an activation), ``taken`` that it is the output.
+    """
+
+    width: int
+    layer: int | None = None
+    source: Norm | None = None
+    tables: list[str] = field(default_factory=list)
+    writers: list[Map] = field(default_factory=list)
+    outputs: list[Norm] = field(default_factory=list)
+    moments: list[Moment] = field(default_factory=lambda: [Moment()])
+    given: bool = False
+    taken: bool = False
+    homogeneous: Map | None = None
+    """The map whose rectified result a given space holds: scaling the map scales the space."""
+
+    @property
+    def norms(self) -> list[Norm]:
+        """Norms that read the space."""
+        return [norm for moment in self.moments for norm in moment.norms]
+
+    @property
+    def readers(self) -> list[Reader]:
+        """Linear maps that read the space directly."""
+        return [reader for moment in self.moments for reader in moment.readers]
+
+    @property
+    def centred(self) -> bool:
+        """Whether only LayerNorms look at it, so that the direction **1** is never seen."""
+        return bool(self.norms) and not self.readers and not self.taken and all(n.kind == "layer" for n in self.norms)
+
+    @property
+    def refoldable(self) -> bool:
+        """Whether a norm opened it and nothing but untied linear maps reads it."""
+        return (
+            self.source is not None
+            and len(self.moments) == 1
+            and not self.norms
+            and not self.taken
+            and bool(self.readers)
+            and not any(reader.tied for reader in self.readers)
+        )
+
+
+def spaces(a: Architecture, w: Wiring) -> list[Space]:
+    """All spaces of an architecture except those inside heads and hidden layers."""
+    return _Tour(a, w).run()
+
+
+def opened_by(all_spaces: list[Space], norm: Norm) -> Space | None:
+    """The space that a norm's result opens; None for output norms, which add to a space that is there already."""
+    return next((space for space in all_spaces if space.source == norm), None)
+
+
+def constants_of(maps: tuple[Map, ...]) -> list[Constant]:
+    """The biases among maps as constants; a layer's routed experts move together, for their weights sum to one."""
+    routed = tuple(m.bias for m in maps if m.bias is not None and ".experts." in m.bias)
+    alone = [Constant((m.bias,)) for m in maps if m.bias is not None and ".experts." not in m.bias]
+    return [*alone, Constant(routed)] if routed else alone
+
+
+class _Tour:
+    """Follows the stream from the tables to the head and notes what it meets."""
+
+    def __init__(self, a: Architecture, w: Wiring) -> None:
+        self.a, self.w = a, w
+        self.found: list[Space] = []
+
+    def open(self, width: int, source: Norm | None = None, *, given: bool = False, layer: int | None = None) -> Space:
+        space = Space(width, layer, source, given=given)
+        if source is not None and source.offset is not None:
+            space.moments[0].constants.append(Constant((source.offset,)))
+        self.found.append(space)
+        return space
+
+    def pass_norm(self, space: Space, norm: Norm, layer: int | None) -> Space:
+        """``norm`` reads ``space``; its result opens the next space."""
+        space.moments[-1].norms.append(norm)
+        return self.open(norm.width, norm, layer=layer)
+
+    def run(self) -> list[Space]:
+        a, w = self.a, self.w
+        stream = self.open(a.d_model, given=not w.tables, layer=None if a.residual else 0)
+        for table in w.tables:
+            stream.tables.append(table)
+            if not (w.tied and table == "token_table"):
+                factor = a.extra.get("embedding_scale", 1.0) if table == "token_table" else 1.0
+                stream.moments[0].constants.append(Constant((table,), True, factor))
+        if w.embedding_norm is not None:
+            stream = self.pass_norm(stream, w.embedding_norm, None)
+        for step in w.steps:
+            stream = self.step(stream, step)
+        if w.final_norm is not None:
+            stream = self.pass_norm(stream, w.final_norm, None)
+        self.head(stream)
+        return self.found
+
+    def step(self, stream: Space, step: Step) -> Space:
+        a = self.a
+        layer = symbols.layer_of(step.branches[0].writers[0].weight)
+        for branch in step.branches:
+            source = stream if branch.input_norm is None else self.pass_norm(stream, branch.input_norm, layer)
+            for sublayer in branch.sublayers:
+                source.moments[-1].readers += self.readers(sublayer, self.sinks(step, branch))
+                self.latents(sublayer, layer)
+        if a.residual:
+            stream.moments.append(Moment())
+            after = stream
+        else:
+            after = self.open(a.d_model, layer=layer)
+        for branch in step.branches:
+            target = after
+            if branch.output_norm is not None:
+                target = self.open(a.d_model, layer=layer)
+                target.moments[-1].norms.append(branch.output_norm)
+                after.outputs.append(branch.output_norm)
+                if branch.output_norm.offset is not None:
+                    after.moments[-1].constants.append(Constant((branch.output_norm.offset,)))
+            target.writers += branch.writers
+            target.moments[-1].constants += constants_of(branch.writers)
+        return after if step.stream_norm is None else self.pass_norm(after, step.stream_norm, layer)
+
+    def head(self, stream: Space) -> None:
+        head = self.w.head
+        if head is None:
+            stream.taken = True
+            return
+        if head.transform is not None and head.transform_norm is not None:
+            stream.moments[-1].readers.append(self.biased(head.transform, self.a.d_model))
+            hidden = self.open(self.a.d_model, given=True)
+            if self.a.activation in ("relu", "relu2"):
+                hidden.homogeneous = head.transform
+            stream = self.pass_norm(hidden, head.transform_norm, None)
+        bias = head.unembedding.bias
+        columns = range(self.a.vocabulary if bias else 0)
+        stream.moments[-1].readers.append(Reader(head.unembedding.weight, tuple(columns), bias, tied=self.w.tied))
+
+    def biased(self, m: Map, columns: int) -> Reader:
+        return Reader(m.weight, tuple(range(columns if m.bias else 0)), m.bias)
+
+    def sinks(self, step: Step, branch: Branch) -> Constant | None:
+        """A bias added at the same place as the attention of ``branch``, if any."""
+        together = step.branches if branch.output_norm is None else (branch,)
+        found = constants_of(tuple(m for b in together for m in b.writers))
+        return found[0] if found else None
+
+    def readers(self, sublayer: Sublayer, sink: Constant | None) -> list[Reader]:
+        a, w = self.a, self.w
+        match sublayer:
+            case Attention():
+                query, key = (self.biased(m, a.d_k) for m in (sublayer.query, sublayer.key))
+                if key.bias is None:
+                    key = Reader(key.weight, unseen_key_channels(a))
+                value = self.biased(sublayer.value, a.d_v)
+                if value.bias is None and a.attention == "softmax" and sink is not None:
+                    value = Reader(value.weight, tuple(range(a.d_v)), None, sublayer.output.weight, sink)
+                return [query, key, value]
+            case LatentAttention():
+                others = [Reader(m.weight) for m in sublayer.readers[:-1]]
+                return [*others, Reader(sublayer.key_rope.weight, unseen_key_channels(a))]
+            case FeedForward():
+                return [self.biased(m, w.shapes[m.weight][-1]) for m in sublayer.readers]
+            case Mixture():
+                inner = [self.biased(m, w.shapes[m.weight][-1]) for m in sublayer.readers[1:]]
+                return [Reader(sublayer.router.weight, router=True), *inner]
+
+    def latents(self, sublayer: Sublayer, layer: int | None) -> None:
+        """The latents of multi-head latent attention: written by a down map, read through a norm by the up maps."""
+        if not isinstance(sublayer, LatentAttention):
+            return
+        pairs = [(sublayer.key_value_down, sublayer.key_value_norm, (sublayer.key_up, sublayer.value_up))]
+        if sublayer.query_down is not None and sublayer.query_norm is not None:
+            pairs.append((sublayer.query_down, sublayer.query_norm, (sublayer.query_nope, sublayer.query_rope)))
+        for down, norm, ups in pairs:
+            latent = self.open(norm.width, layer=layer)
+            latent.writers.append(down)
+            self.pass_norm(latent, norm, layer).moments[-1].readers += [Reader(m.weight) for m in ups]
+
+
+def unseen_key_channels(a: Architecture) -> tuple[int, ...]:
+    """Key channels in which a constant shifts all scores of a query alike, which softmax does not see.
+
+    All of them without rotary encoding, the channels that do not turn with it; none where scores are not simply
+    query · key under softmax (linear attention, soft-capped scores, normalised keys).
+    """
+    if a.attention != "softmax" or a.qk_norm or a.attention_softcap is not None:
+        return ()
+    channels = a.d_k if a.latent is None else a.latent.d_rope
+    if a.rotary is None:
+        return tuple(range(channels))
+    still = [j for j, turn in enumerate(a.rotary.turns) if turn % 1 == 0]
+    rotated = 2 * len(a.rotary.turns)
+    return tuple(sorted([c for j in still for c in a.rotary.plane(j)] + list(range(rotated, channels))))

@@ -1,0 +1,187 @@
+"""Linear maps of a whole space: any, orthogonal, orthogonal fixing **1**, or a scale, as its readers allow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from sympy import Expr, Integer, Rational
+from torch import Tensor
+
+from symgauge.architecture import Architecture
+from symgauge.symmetries import symbols as s
+from symgauge.symmetries.base import Roles, Site, Symmetry
+from symgauge.symmetries.elements import (
+    cayley,
+    differences,
+    factors,
+    fill,
+    full_pattern,
+    invertible,
+    near_identity,
+    shifts,
+    skew_pattern,
+)
+from symgauge.symmetries.norm_folds import width_of
+from symgauge.symmetries.spaces import Reader, Space, opened_by, spaces
+from symgauge.wiring import Map, Norm, Wiring
+
+Kind = Literal["any", "orthogonal", "fixing"]
+
+
+def kind_of(w: Wiring, space: Space, every: list[Space]) -> Kind | None:
+    """Which linear maps of ``space`` can be undone by its readers, if more than a scale."""
+    if space.given or space.taken or space.source is not None or space.outputs:
+        return None
+    reads_table = any(reader.tied for reader in space.readers)
+    if w.tied and (reads_table != ("token_table" in space.tables)):
+        return None
+    after = [opened_by(every, norm) for norm in space.norms]
+    if not all(opened is not None and opened.refoldable for opened in after):
+        return None
+    if any(norm.kind == "layer" for norm in space.norms):
+        return "fixing"
+    return "orthogonal" if space.norms or reads_table else "any"
+
+
+class StreamMap(Symmetry):
+    name = "stream-map"
+    title = (
+        "A stream (or latent) is turned: what writes it is multiplied by a matrix, what reads it by the inverse, with "
+        "the gains of norms in between refolded. Any invertible matrix without norms, an orthogonal one with RMSNorm, "
+        "an orthogonal one that fixes 1 with LayerNorm; with tied embeddings only if no final gain stands in between."
+    )
+    source = "SliceGPT, Theorem 1 (orthogonal); claims CT-5; Lightning self-attention, Section 3 (no norm, no residual)"
+
+    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
+        every = spaces(a, w)
+        found = []
+        for space in every:
+            kind = kind_of(w, space, every)
+            if kind is not None:
+                found.append(self._site(a, w, space, every, kind))
+        return [site for site in found if site.coordinates]
+
+    def _site(self, a: Architecture, w: Wiring, space: Space, every: list[Space], kind: Kind) -> Site:
+        n = space.width - (kind == "fixing")
+        pattern = full_pattern(n) if kind == "any" else skew_pattern(n)
+        count = int(pattern.max())
+        opened = [(norm, opened_by(every, norm)) for norm in space.norms]
+        norms = [(norm, after.readers) for norm, after in opened if after is not None]
+
+        def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
+            matrix, inverse = _element(kind, space.width, pattern, x)
+            return _turn(roles, space, norms, matrix, inverse)
+
+        letter = self._letter(a, space)
+        size = (
+            letter**2
+            if kind == "any"
+            else Rational(1, 2) * (letter - (kind == "fixing")) * (letter - 1 - (kind == "fixing"))
+        )
+        sample = invertible(pattern) if kind == "any" else shifts(count)
+        return Site(space.layer, size - self._idle(w, space, norms, kind), count, act, sample)
+
+    def _letter(self, a: Architecture, space: Space) -> Expr:
+        return width_of(a, space.norms[0]) if space.norms else s.d
+
+    def _idle(self, w: Wiring, space: Space, norms: list[tuple[Norm, list[Reader]]], kind: Kind) -> Expr:
+        """Dimension of the maps that move neither writers nor readers (a stream wider than they span together)."""
+        width = space.width - (kind == "fixing")
+        written = sum(w.shapes[table][0] for table in space.tables)
+        written += sum(torch.Size(w.shapes[m.weight][:-1]).numel() + (m.bias is not None) for m in space.writers)
+        readers = [*space.readers, *(reader for _, group in norms for reader in group)]
+        shapes = [w.shapes[reader.weight] for reader in readers if not reader.tied]
+        read = sum(shape[-1] * (shape[0] if len(shape) == 3 else 1) for shape in shapes)
+        if kind == "any":
+            return Integer(max(0, width - written) * max(0, width - read))
+        left = max(0, width - written - read)
+        return Integer(left * (left - 1) // 2)
+
+
+def _element(kind: Kind, width: int, pattern: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+    if kind == "any":
+        matrix = near_identity(x, pattern)
+        return matrix, torch.linalg.inv(matrix)
+    skew = fill(x, pattern)
+    if kind == "fixing":
+        basis = differences(width, x)
+        skew = basis @ skew @ basis.mT
+    matrix = cayley(skew)
+    return matrix, matrix.mT
+
+
+def _turn(
+    roles: Roles, space: Space, norms: list[tuple[Norm, list[Reader]]], matrix: Tensor, inverse: Tensor
+) -> dict[str, Tensor]:
+    """Multiply what writes the space by ``matrix`` and what reads it by ``inverse``, through the norms' gains."""
+    changed = {table: roles[table] @ matrix for table in space.tables}
+    for m in space.writers:
+        changed[m.weight] = roles[m.weight] @ matrix
+        if m.bias is not None:
+            changed[m.bias] = _row(roles[m.bias], matrix)
+    for reader in space.readers:
+        if not reader.tied:
+            changed[reader.weight] = inverse @ roles[reader.weight]
+    for norm, readers in norms:
+        gain = roles[norm.gain]
+        for reader in readers:
+            changed[reader.weight] = (inverse @ (gain.unsqueeze(-1) * roles[reader.weight])) / gain.unsqueeze(-1)
+        if norm.offset is not None:
+            changed[norm.offset] = _row(roles[norm.offset] / gain, matrix) * gain
+    return changed
+
+
+def _row(vector: Tensor, matrix: Tensor) -> Tensor:
+    return (vector.unsqueeze(0) @ matrix).squeeze(0)
+
+
+class StreamScale(Symmetry):
+    name = "stream-scale"
+    title = (
+        "With ε = 0 norms do not see the size of what they read: everything that writes a space is scaled, and maps "
+        "that read it directly are scaled back. With tied embeddings the last norm's gain and offset are scaled back."
+    )
+    source = "claims CT-5; latents as in the related theory, Section 4.3"
+
+    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
+        every = spaces(a, w)
+        reading = [space.source for space in every if any(reader.tied for reader in space.readers)]
+        return [
+            self._site(w, space, reading)
+            for space in every
+            if a.epsilon_is_zero and space.norms and self._scalable(w, space)
+        ]
+
+    def _scalable(self, w: Wiring, space: Space) -> bool:
+        if space.homogeneous is not None:
+            return True
+        reads_table = any(reader.tied for reader in space.readers)
+        return not (space.given or space.taken or reads_table)
+
+    def _site(self, w: Wiring, space: Space, reading: list[Norm | None]) -> Site:
+        def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
+            factor = 1 + x
+            up = list(space.tables)
+            down = [reader.weight for reader in space.readers]
+            for m in (*space.writers, *_maps(space.homogeneous)):
+                up += [m.weight] if m.bias is None else [m.weight, m.bias]
+            for norm in (space.source, *space.outputs):
+                up += _affine(norm)
+            if w.tied and "token_table" in space.tables:
+                for norm in reading:
+                    down += _affine(norm)
+            return {r: roles[r] * factor for r in up} | {r: roles[r] / factor for r in down}
+
+        return Site(space.layer, Integer(1), 1, act, factors(1, positive=True))
+
+
+def _maps(m: Map | None) -> tuple[Map, ...]:
+    return () if m is None else (m,)
+
+
+def _affine(norm: Norm | None) -> list[str]:
+    if norm is None:
+        return []
+    return [norm.gain] if norm.offset is None else [norm.gain, norm.offset]
