@@ -59,7 +59,7 @@ class Family:
     sizes: Callable[[Config, int], dict[str, Any]]
     required: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
     understood: frozenset[str] = frozenset()
-    """Fields that the model's code reads although its configuration class does not declare them."""
+    """Fields that published files have but the configuration class does not declare, and whose meaning is known."""
     derived: frozenset[str] = frozenset()
     """Fields that the configuration class computes from others."""
     example: Mapping[str, Any] = field(default_factory=dict)

@@ -75,7 +75,5 @@ GPT2 = Family(
         "add_cross_attention": (False,),
         "scale_attn_by_inverse_layer_idx": (False,),
         "reorder_and_upcast_attn": (False,),
-        "summary_type": ("cls_index",),
-        "summary_use_proj": (True, False),
     },
 )

@@ -87,4 +87,4 @@ def sizes(config: Config, layers: int) -> dict[str, Any]:
     }
 
 
-GPT_NEOX = Family("gpt_neox", "GPTNeoXForCausalLM", architecture, slots, sizes, required={"is_decoder": (False, True)})
+GPT_NEOX = Family("gpt_neox", "GPTNeoXForCausalLM", architecture, slots, sizes)

@@ -20,7 +20,7 @@ def rotary_class(model_type: str, prefix: str) -> type[Any]:
     return getattr(module, f"{prefix}RotaryEmbedding")
 
 
-def decoder(config: Config, prefix: str, **changes: Any) -> Architecture:
+def decoder(config: Config, prefix: str, *, activation_field: str = "hidden_act", **changes: Any) -> Architecture:
     """The architecture LLaMA-shaped configurations share; ``changes`` are what a family does differently."""
     width = head_width(config)
     encoding, constants = rotary(config, rotary_class(config.model_type, prefix), width)
@@ -43,15 +43,14 @@ def decoder(config: Config, prefix: str, **changes: Any) -> Architecture:
         "output_bias": biased,
         "ff_bias": bool(getattr(config, "mlp_bias", False)),
         "gated": True,
+        "activation": activation(config, activation_field),
         "norm": "rms",
         "final_norm": True,
         "tied": config.tie_word_embeddings,
         **norm_epsilon(config, "rms_norm_eps"),
     }
-    constants = {**fields["extra"], **constants, **changes.pop("extra", {})}
-    fields.update(changes, extra=constants)
-    fields.setdefault("activation", activation(config, "hidden_act") if "activation" not in changes else "")
-    return Architecture(**fields)
+    extra = {**fields["extra"], **constants, **changes.pop("extra", {})}
+    return Architecture(**{**fields, **changes, "extra": extra})
 
 
 def attention_slots(to: Assignment, a: Architecture, layer: int) -> None:
@@ -110,7 +109,7 @@ def gemma2(config: Config) -> Architecture:
     return decoder(
         config,
         "Gemma2",
-        activation=activation(config, "hidden_activation"),
+        activation_field="hidden_activation",
         placement="sandwich",
         causal=not config.use_bidirectional_attention,
         attention_softcap=config.attn_logit_softcapping,
@@ -162,4 +161,12 @@ QWEN2 = Family(
 QWEN3 = Family(
     "qwen3", "Qwen3ForCausalLM", lambda c: decoder(c, "Qwen3", qk_norm=True), slots, layered_sizes, example=_GQA
 )
-GEMMA2 = Family("gemma2", "Gemma2ForCausalLM", gemma2, gemma2_slots, layered_sizes)
+GEMMA2 = Family(
+    "gemma2",
+    "Gemma2ForCausalLM",
+    gemma2,
+    gemma2_slots,
+    layered_sizes,
+    # Older names; the module reads hidden_activation and sliding_window.
+    understood=frozenset({"hidden_act", "sliding_window_size"}),
+)
