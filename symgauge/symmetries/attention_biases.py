@@ -74,7 +74,8 @@ class ValueBias(Symmetry):
     def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
         if a.attention != "softmax" or not a.value_bias or a.latent is not None:
             return []
-        centred = {m.weight for space in spaces(a, w) if space.centred for m in space.writers}
+        moments = [(space.centred(i), m) for space in spaces(a, w) for i, m in enumerate(space.moments)]
+        centred = {m.weight for unseen, moment in moments if unseen for m in moment.writers}
         found = []
         for step in w.steps:
             for branch in step.branches:

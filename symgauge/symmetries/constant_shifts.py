@@ -131,16 +131,16 @@ class Gap:
         return changed | {reader.weight: roles[reader.weight] - inverse.unsqueeze(-1) * v.unsqueeze(-2)}
 
 
-def gaps(a: Architecture, w: Wiring, space: Space) -> list[Gap]:
-    """One gap from each moment with constants to the next."""
-    found: list[Gap] = []
+def gaps(a: Architecture, w: Wiring, space: Space) -> list[tuple[int, Gap]]:
+    """One gap from each moment with constants (its position comes first) to the next."""
+    found: list[tuple[int, Gap]] = []
     for position, moment in enumerate(space.moments):
         if moment.constants:
             if found:
-                found[-1].then = moment.constants[0]
-            found.append(Gap(a, w, space, moment.constants[0], None, opening=position == 0))
+                found[-1][1].then = moment.constants[0]
+            found.append((position, Gap(a, w, space, moment.constants[0], None, opening=position == 0)))
         if found:
-            found[-1].moments.append(moment)
+            found[-1][1].moments.append(moment)
     return found
 
 
@@ -154,8 +154,8 @@ class _GapFamily(Symmetry):
         found = []
         for space in spaces(a, w):
             # Where only LayerNorms read, every constant moves along 1 alone: the writers' mean has that already.
-            for gap in [] if space.centred else gaps(a, w, space):
-                count, size = gap.size()
+            for position, gap in gaps(a, w, space):
+                count, size = (0, Integer(0)) if space.centred(position) else gap.size()
                 if count and (gap.opening and space.source is not None) == self.opening():
                     layer = s.layer_of(gap.first.roles[0])
                     found.append(Site(layer, size, count, _crossing(gap), shifts(count)))
@@ -195,21 +195,22 @@ class _TogetherFamily(Symmetry):
     def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
         found = []
         for space in spaces(a, w):
-            for moment in space.moments:
+            for position, moment in enumerate(space.moments):
                 first, *others = moment.constants or [Constant(())]
-                found += [self._site(space, first, other) for other in others if other.table == self.tables]
+                centred = space.centred(position)
+                found += [self._site(space, centred, first, other) for other in others if other.table == self.tables]
         return found
 
-    def _site(self, space: Space, first: Constant, other: Constant) -> Site:
+    def _site(self, space: Space, centred: bool, first: Constant, other: Constant) -> Site:
         # Along 1 both move alone where only LayerNorms read.
-        count = space.width - 1 if space.centred else space.width
+        count = space.width - 1 if centred else space.width
 
         def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
-            c = torch.cat([x, torch.zeros_like(x[:1])]) if space.centred else x
+            c = torch.cat([x, torch.zeros_like(x[:1])]) if centred else x
             return moved(roles, first, c) | moved(roles, other, -c)
 
         layer = s.layer_of(other.roles[0])
-        return Site(layer, s.d - 1 if space.centred else s.d, count, act, shifts(count))
+        return Site(layer, s.d - 1 if centred else s.d, count, act, shifts(count))
 
 
 class TableShift(_TogetherFamily):

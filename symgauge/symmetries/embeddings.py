@@ -13,8 +13,8 @@ from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Output, Roles, Site, Symmetry
 from symgauge.symmetries.constant_shifts import Gap
 from symgauge.symmetries.elements import shifts
-from symgauge.symmetries.spaces import Constant, Space, spaces
-from symgauge.wiring import Wiring
+from symgauge.symmetries.spaces import Constant, spaces
+from symgauge.wiring import Norm, Wiring
 
 
 class UnusedTypes(Symmetry):
@@ -54,7 +54,7 @@ class LogitShift(Symmetry):
         return found
 
     def _columns(self, a: Architecture, w: Wiring, weight: str) -> Site:
-        source = reading_space(spaces(a, w)).source
+        source = normed_by(a, w)
         # The null direction of a LayerNorm's readers has one of the d directions already.
         covered = source is not None and source.kind == "layer" and (source.offset is None or a.head_bias)
         count = a.d_model - covered
@@ -69,9 +69,10 @@ class LogitShift(Symmetry):
         return Site(None, Integer(1), 1, lambda roles, x: {bias: roles[bias] + x}, shifts(1))
 
 
-def reading_space(every: list[Space]) -> Space:
-    """The space that the unembedding reads (tied or not): the last one of a model."""
-    return every[-1]
+def normed_by(a: Architecture, w: Wiring) -> Norm | None:
+    """The norm whose result the unembedding reads, if nothing is added in between."""
+    last = spaces(a, w)[-1]
+    return last.source if len(last.moments) == 1 else None
 
 
 def _token_gap(a: Architecture, w: Wiring) -> tuple[Gap, Constant | None]:
@@ -104,7 +105,7 @@ class TiedTokenShift(Symmetry):
             return []
         gap, _ = _token_gap(a, w)
         count, size = gap.size()
-        if count == 0 or any(reader.tied for reader in gap.space.readers):
+        if count == 0:
             return []
 
         def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
@@ -129,7 +130,7 @@ class TiedNullDirection(Symmetry):
     def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
         if not w.tied or w.head is None:
             return []
-        norm, bias = reading_space(spaces(a, w)).source, w.head.unembedding.bias
+        norm, bias = normed_by(a, w), w.head.unembedding.bias
         gap, _ = _token_gap(a, w)
         if norm is None or norm.kind != "layer" or gap.size()[0] < a.d_model:
             return []

@@ -105,14 +105,12 @@ class MeanDirection(Symmetry):
     def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
         found = []
         for space in spaces(a, w):
-            if space.centred:
-                found += [self._table(a, w, t) for t in space.tables if not (w.tied and t == "token_table")]
-                for m in space.writers:
-                    found.append(self._rows(a, w, m.weight))
-                    if m.bias is not None:
-                        found.append(self._constant(m.bias))
-                norms = [n for n in (space.source, *space.outputs) if n is not None]
-                found += [self._constant(norm.offset) for norm in norms if norm.offset is not None]
+            for position, moment in enumerate(space.moments):
+                if space.centred(position):
+                    found += [self._table(a, w, t) for t in moment.tables if not (w.tied and t == "token_table")]
+                    found += [self._rows(a, w, m.weight) for m in moment.writers]
+                    constants = [c for c in moment.constants if not c.table]
+                    found += [self._constant(role) for constant in constants for role in constant.roles]
         return found
 
     def _rows(self, a: Architecture, w: Wiring, role: str) -> Site:

@@ -56,6 +56,8 @@ class Moment:
     """Writers that add to a space together, and then what reads it before the next ones write."""
 
     constants: list[Constant] = field(default_factory=list)
+    tables: list[str] = field(default_factory=list)
+    writers: list[Map] = field(default_factory=list)
     norms: list[Norm] = field(default_factory=list)
     readers: list[Reader] = field(default_factory=list)
 
@@ -71,8 +73,6 @@ class Space:
     width: int
     layer: int | None = None
     source: Norm | None = None
-    tables: list[str] = field(default_factory=list)
-    writers: list[Map] = field(default_factory=list)
     outputs: list[Norm] = field(default_factory=list)
     moments: list[Moment] = field(default_factory=lambda: [Moment()])
     given: bool = False
@@ -91,9 +91,21 @@ class Space:
         return [reader for moment in self.moments for reader in moment.readers]
 
     @property
-    def centred(self) -> bool:
-        """Whether only LayerNorms look at it, so that the direction **1** is never seen."""
-        return bool(self.norms) and not self.readers and not self.taken and all(n.kind == "layer" for n in self.norms)
+    def tables(self) -> list[str]:
+        """Tables that write the space."""
+        return [table for moment in self.moments for table in moment.tables]
+
+    @property
+    def writers(self) -> list[Map]:
+        """Linear maps that write the space."""
+        return [m for moment in self.moments for m in moment.writers]
+
+    def centred(self, position: int) -> bool:
+        """Whether only LayerNorms look from this moment on, so that what is added along **1** is never seen."""
+        after = self.moments[position:]
+        norms = [norm for moment in after for norm in moment.norms]
+        seen = self.taken or any(moment.readers for moment in after)
+        return bool(norms) and not seen and all(norm.kind == "layer" for norm in norms)
 
     @property
     def refoldable(self) -> bool:
@@ -148,7 +160,7 @@ class _Tour:
         a, w = self.a, self.w
         stream = self.open(a.d_model, given=not w.tables, layer=None if a.residual else 0)
         for table in w.tables:
-            stream.tables.append(table)
+            stream.moments[0].tables.append(table)
             if not (w.tied and table == "token_table"):
                 factor = a.extra.get("embedding_scale", 1.0) if table == "token_table" else 1.0
                 stream.moments[0].constants.append(Constant((table,), True, factor))
@@ -182,7 +194,7 @@ class _Tour:
                 after.outputs.append(branch.output_norm)
                 if branch.output_norm.offset is not None:
                     after.moments[-1].constants.append(Constant((branch.output_norm.offset,)))
-            target.writers += branch.writers
+            target.moments[-1].writers += branch.writers
             target.moments[-1].constants += constants_of(branch.writers)
         return after if step.stream_norm is None else self.pass_norm(after, step.stream_norm, layer)
 
@@ -239,7 +251,7 @@ class _Tour:
             pairs.append((sublayer.query_down, sublayer.query_norm, (sublayer.query_nope, sublayer.query_rope)))
         for down, norm, ups in pairs:
             latent = self.open(norm.width, layer=layer)
-            latent.writers.append(down)
+            latent.moments[0].writers.append(down)
             self.pass_norm(latent, norm, layer).moments[-1].readers += [Reader(m.weight) for m in ups]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 import torch
-from sympy import Expr, Integer, Rational
+from sympy import Expr, Integer
 from torch import Tensor
 
 from symgauge.architecture import Architecture
@@ -74,12 +74,8 @@ class StreamMap(Symmetry):
             matrix, inverse = _element(kind, space.width, pattern, x)
             return _turn(roles, space, norms, matrix, inverse)
 
-        letter = self._letter(a, space)
-        size = (
-            letter**2
-            if kind == "any"
-            else Rational(1, 2) * (letter - (kind == "fixing")) * (letter - 1 - (kind == "fixing"))
-        )
+        letter = self._letter(a, space) - int(kind == "fixing")
+        size = letter**2 if kind == "any" else letter * (letter - 1) / 2
         sample = invertible(pattern) if kind == "any" else shifts(count)
         return Site(space.layer, size - self._idle(w, space, norms, kind), count, act, sample)
 
