@@ -9,6 +9,19 @@ from pathlib import Path
 from symgauge.errors import InvalidInput
 
 
+def check_writable(folder: str | Path) -> None:
+    """Make `folder` if needed and see that files can be made in it, before long work whose result will go there.
+
+    Raises InvalidInput otherwise.
+    """
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InvalidInput(f"cannot write into {folder}: {error.strerror or error}") from error
+
+
 def write_text(path: str | Path, text: str) -> None:
     """Replace `path` by `text` (UTF-8, newlines as given) in one step, making its folder if needed.
 

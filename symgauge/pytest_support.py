@@ -53,9 +53,14 @@ class ClaimsPlugin:
             except SymgaugeError as error:
                 raise pytest.UsageError(str(error)) from error
 
+    def pytest_itemcollected(self, item: pytest.Item) -> None:
+        """Mark the checks, early enough for -m."""
+        for claim in declared(item):
+            item.add_marker(pytest.mark.claim(claim.id))
+
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Refuse a claim with two checks, mark the checks, and apply --claims."""
+        """Refuse a claim with two checks, and apply --claims."""
         owners: dict[str, pytest.Item] = {}
         for item in items:
             for claim in declared(item):
@@ -65,7 +70,6 @@ class ClaimsPlugin:
                         "give it one check (loop over the cases inside it, in place of parametrize)"
                     )
                 owners[claim.id] = item
-                item.add_marker(pytest.mark.claim(claim.id))
         if owners:
             profiles.activate(config.getoption("symgauge_profile"))
         patterns = config.getoption("claims")

@@ -8,10 +8,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 from symgauge.claims import Entry, Ledger
 from symgauge.claims.catalogue import Catalogue
@@ -27,9 +27,10 @@ class ChecksDidNotRun(SymgaugeError):
 
 @dataclass(frozen=True)
 class Run:
-    """The ledger of a run, and what pytest printed."""
+    """The ledger of a run, whether pytest was satisfied, and what it printed."""
 
     ledger: Ledger
+    passed: bool
     output: str
 
 
@@ -43,57 +44,55 @@ def run_checks(
 ) -> Run:
     """Check the claims `ids` of `known`; `watch` is told each entry as it is decided.
 
-    A chosen claim that comes back without an entry (its file could not be imported, its worker died) is undecided in
+    A chosen claim that comes back without an entry (its file could not be imported, its process died) is undecided in
     the ledger. Raises ChecksDidNotRun, with the end of pytest's output, when pytest itself fails.
     """
+    entries: dict[str, Entry] = {}
     with tempfile.TemporaryDirectory(prefix="symgauge-") as name:
         place = Path(name)
-        entries: dict[str, Entry] = {}
-        with closing(_decided(known, ids, place, profile, workers)) as decided:
-            for entry in decided:
-                entries[entry.claim.id] = entry
-                watch(entry)
-        output = (place / "output").read_text(encoding="utf-8", errors="replace")
-    for claim_id in ids:
-        if claim_id not in entries:
-            entry = Entry.of(known.claims[claim_id], (), "the check did not run to its end; see the output of pytest")
-            entries[claim_id] = entry
-            watch(entry)
-    return Run(Ledger.of(entries.values(), profile), output)
+        (place / "events").touch()
+        with (place / "output").open("w") as output, (place / "events").open(encoding="utf-8") as events:
+            process = subprocess.Popen(
+                _command(known, ids, place, profile, workers),
+                cwd=place,
+                env=_environment(known.folder.parent, workers),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+            try:
+                for entry in _arriving(process, events):
+                    # A check may decide more claims than were chosen.
+                    if entry.claim.id in ids:
+                        entries[entry.claim.id] = entry
+                        watch(entry)
+            finally:
+                if process.poll() is None:
+                    process.terminate()
+                    process.wait()
+        printed = (place / "output").read_text(encoding="utf-8", errors="replace")
+    missing = [claim_id for claim_id in ids if claim_id not in entries]
+    if process.returncode not in (0, 1) and len(missing) in (0, len(ids)):
+        tail = "\n".join(printed.splitlines()[-TAIL_LINES:])
+        raise ChecksDidNotRun(f"pytest stopped with exit status {process.returncode}; the end of its output:\n{tail}")
+    for claim_id in missing:
+        entry = Entry.of(known.claims[claim_id], (), "the check did not run to its end; see the output of pytest")
+        entries[claim_id] = entry
+        watch(entry)
+    return Run(Ledger.of(entries.values(), profile), process.returncode == 0, printed)
 
 
-def _decided(
-    known: Catalogue, ids: Sequence[str], place: Path, profile: str, workers: int
-) -> Generator[Entry, None, None]:
-    events = place / "events"
-    events.touch()
-    with (place / "output").open("w") as output, events.open(encoding="utf-8") as stream:
-        process = subprocess.Popen(
-            _command(known, ids, place, profile, workers),
-            cwd=place,
-            env=_environment(known.folder.parent, workers),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-        try:
-            partial = ""
-            while True:
-                ended = process.poll() is not None
-                partial += stream.read()
-                *lines, partial = partial.split("\n")
-                yield from (Entry.from_json(json.loads(line)) for line in lines)
-                if ended:
-                    break
-                time.sleep(POLL_SECONDS)
-        finally:
-            if process.poll() is None:
-                process.terminate()
-                process.wait()
-    if process.returncode not in (0, 1):
-        tail = (place / "output").read_text(encoding="utf-8", errors="replace").splitlines()[-TAIL_LINES:]
-        text = "\n".join(tail)
-        raise ChecksDidNotRun(f"pytest stopped with exit status {process.returncode}; the end of its output:\n{text}")
+def _arriving(process: subprocess.Popen[bytes], events: TextIO) -> Iterator[Entry]:
+    partial = ""
+    while True:
+        # Asked before reading, so that what is written just before the end is still read.
+        ended = process.poll() is not None
+        partial += events.read()
+        *lines, partial = partial.split("\n")
+        yield from (Entry.from_json(json.loads(line)) for line in lines)
+        if ended:
+            return
+        time.sleep(POLL_SECONDS)
 
 
 def _command(known: Catalogue, ids: Sequence[str], place: Path, profile: str, workers: int) -> list[str]:

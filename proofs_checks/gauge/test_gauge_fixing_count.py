@@ -67,8 +67,8 @@ def test_canonical_form_leaves_the_orthogonal_groups(evidence: EvidenceLog) -> N
         counterexample=r"$W_Q = \begin{pmatrix}1&0\\0&1\\2&1\end{pmatrix}$, "
         r"$W_K = \begin{pmatrix}2&1\\1&0\\0&1\end{pmatrix}$ "
         r"is balanced, and so is its image under the quarter turn $A = \begin{pmatrix}0&-1\\1&0\end{pmatrix}$, "
-        r"with the same function. So is every rotation: at $h = 12$, $d_k = d_v = 64$ there stay $48{,}384$ of $98{,}304$ "
-        r"dimensions.",
+        r"with the same function. So is every rotation: at $h = 12$, $d_k = d_v = 64$ there stay $48{,}384$ of "
+        r"$98{,}304$ dimensions.",
     )
     removed, fixed = [], []
     for n in SIZES:

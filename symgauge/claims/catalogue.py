@@ -57,7 +57,7 @@ def _declared_in(path: Path, folder: Path) -> Iterator[Claim]:
     except SyntaxError as error:
         raise InvalidInput(f"{name} is not Python: {error}") from error
     constants = _constants(tree)
-    for node in tree.body:
+    for node in ast.walk(tree):
         if not isinstance(node, ast.FunctionDef):
             continue
         for decorator in node.decorator_list:

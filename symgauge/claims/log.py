@@ -64,8 +64,7 @@ class EvidenceLog:
         """What the source leaves out, so that its experiment cannot be run again; at least one item."""
         if not what:
             raise InvalidInput("evidence.missing() needs at least one item that the source leaves out")
-        summary = "not stated: " + "; ".join(what)
-        return self.add(Kind.AUDIT, summary, False, on="reproduction", figures={"missing": list(what)}, **details)
+        return self.add(Kind.AUDIT, "not stated: " + "; ".join(what), False, on="reproduction", **details)
 
     def add(
         self,

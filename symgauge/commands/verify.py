@@ -22,6 +22,7 @@ def command(
 ) -> None:
     """Check claims; exit status 0 only if every computed verdict is the one on record."""
     from symgauge import profiles
+    from symgauge.atomic import check_writable
     from symgauge.claims.catalogue import catalogue, checks_folder
     from symgauge.claims.select import select as choose
     from symgauge.commands._progress import progress
@@ -35,6 +36,8 @@ def command(
     if not ids:
         print(f"there are no claims in {known.folder}")
         raise typer.Exit(2)
+    for folder in [*([json.parent] if json else []), *([report] if report else [])]:
+        check_writable(folder)
     processes = workers or min(MOST_WORKERS, os.cpu_count() or 1, len({known.claims[name].check for name in ids}))
     with progress(len(ids)) as watch:
         run = run_checks(known, ids, profile=chosen_profile, workers=processes, watch=watch)
@@ -44,13 +47,13 @@ def command(
     print(f"\n{overview(run.ledger)}\n\n{headline(run.ledger)}")
     if written:
         print(f"wrote {', '.join(str(path) for path in written)}")
-    if not run.ledger.agrees:
+    if not (run.ledger.agrees and run.passed):
         differing = [entry for entry in run.ledger.entries.values() if not entry.agrees]
         for entry in differing:
             print(
                 f"\n{entry.claim.id} ({entry.claim.check}): on record {entry.claim.verdict}, computed {entry.verdict}"
             )
             print("\n".join(f"  - {reason}" for reason in entry.reasons))
-        if any(entry.failure for entry in differing):
+        if not differing or any(entry.failure for entry in differing):
             print(f"\nthe output of pytest:\n{run.output}")
         raise typer.Exit(1)

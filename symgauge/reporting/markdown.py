@@ -67,8 +67,10 @@ def _plain(source: str, in_table: bool) -> str:
 
 
 def _formula(source: str, in_table: bool) -> str:
-    formula = source.strip()
+    formula = source
     if in_table:
         # Cells are cut at every pipe, and \| loses its backslash on the way.
         formula = formula.replace(r"\|", r"\Vert ").replace("|", r"\vert ")
+    # A dollar next to a space is no delimiter.
+    formula = formula.strip()
     return f"$`{formula}`$" if RISKY.search(formula) else f"${formula}$"

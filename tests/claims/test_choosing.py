@@ -1,0 +1,128 @@
+"""Choosing claims, listing them without importing, sampling profiles, and properties as evidence."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from hypothesis import strategies as st
+
+from symgauge import profiles
+from symgauge.claims import for_all
+from symgauge.claims.catalogue import catalogue, checks_folder
+from symgauge.claims.select import select
+from symgauge.errors import InvalidInput
+
+IDS = ["gauge/cor-3.4", "gauge/cor-3.4b", "gauge/thm-3.2", "gauge/thm-3.6", "short/s1"]
+
+
+@pytest.mark.parametrize(
+    ("patterns", "chosen"),
+    [
+        ([], IDS),
+        (["gauge/cor-3.4"], ["gauge/cor-3.4"]),
+        (["gauge/cor"], ["gauge/cor-3.4", "gauge/cor-3.4b"]),
+        (["short", "gauge/thm-3.6"], ["gauge/thm-3.6", "short/s1"]),
+        (["*3.?"], ["gauge/cor-3.4", "gauge/thm-3.2", "gauge/thm-3.6"]),
+    ],
+)
+def test_selection(patterns, chosen) -> None:
+    assert select(patterns, IDS) == chosen
+
+
+@pytest.mark.parametrize(
+    ("pattern", "hint"),
+    [("gauge/thm-3.7", "thm-3.6"), ("THM-3.2", "gauge/thm-3.2"), ("zzzzzz", "from gauge, short"), ("", "5 claims")],
+)
+def test_an_unknown_selection_names_near_ones(pattern, hint) -> None:
+    with pytest.raises(InvalidInput, match="no claim is called") as caught:
+        select([pattern], IDS)
+    assert hint in str(caught.value)
+
+
+def write_checks(folder, text: str):
+    package = folder / "checks"
+    package.mkdir()
+    (package / "test_theme.py").write_text(text)
+    return package
+
+
+def test_claims_are_listed_without_importing(tmp_path) -> None:
+    text = """
+import does_not_exist
+S = "src"
+@claim(id="src/b", source=S, place="p", statement="one " "two", verdict="holds")
+@claims.claim(id="src/a", source=S, place="p", statement=r"x", verdict="refuted")
+def test_it(evidence): ...
+@other(id=f"{S}")
+def helper(): ...
+"""
+    found = catalogue(write_checks(tmp_path, text))
+    assert list(found.claims) == ["src/a", "src/b"]
+    assert found.claims["src/b"].statement == "one two"
+    assert found.claims["src/b"].check == "checks/test_theme.py::test_it"
+
+
+CLAIM = '@claim(id="src/a", source="src", place="p", statement="s", verdict="holds")\ndef test_{}(): ...\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (CLAIM.format("a") + CLAIM.format("b"), "declared in checks/test_theme.py::test_a and in"),
+        ('@claim(id=f"{x}", source="s")\ndef test(): ...', "test_theme.py:1: write the arguments"),
+        ('@claim(id="s/a", source="s")\ndef test(): ...', "not a claim"),
+        ("def", "is not Python"),
+    ],
+)
+def test_unlistable_checks_are_refused(tmp_path, text, message) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        catalogue(write_checks(tmp_path, text))
+
+
+def test_the_installed_checks_can_be_listed() -> None:
+    found = catalogue(checks_folder())
+    assert "gauge/cor-3.7" in found.claims
+    assert all(path.is_file() for path in found.files.values())
+
+
+def test_counts_follow_the_profile(monkeypatch) -> None:
+    monkeypatch.delenv(profiles.VARIABLE, raising=False)
+    for name, expected in [("dev", 5), ("ci", 20), ("thorough", 100), (None, 20)]:
+        monkeypatch.setattr(profiles, "_active", name)
+        assert profiles.scale(20, 100) == expected
+    monkeypatch.setattr(profiles, "_active", "dev")
+    assert (profiles.scale(2, 9), profiles.scale(20, 100, dev=3)) == (1, 3)
+    monkeypatch.setattr(profiles, "_active", None)
+    monkeypatch.setenv(profiles.VARIABLE, "thorough")
+    assert profiles.active() == "thorough"
+    monkeypatch.setenv(profiles.VARIABLE, "lazy")
+    with pytest.raises(InvalidInput, match="choose one of dev, ci, thorough"):
+        profiles.active()
+
+
+@pytest.mark.parametrize(("name", "examples"), [("dev", 5), ("ci", 20), ("thorough", 200)])
+def test_profiles_set_hypothesis(name, examples) -> None:
+    code = f"from symgauge import profiles; profiles.activate({name!r}); "
+    code += "from hypothesis import settings; d = settings.default\n"
+    code += "print(d.max_examples, d.derandomize, d.deadline, d.database)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(examples), str(name == "ci"), "None", "None"]
+
+
+def test_properties_become_outcomes() -> None:
+    good = for_all(lambda a, b: a + b == b + a, a=st.integers(), b=st.integers(), examples=30)
+    assert (good.passed, good.cases, good.counterexample) == (True, 30, "")
+    bad = for_all(lambda a: a < 10, a=st.integers(0, 100), examples=100)
+    assert (bad.passed, bad.counterexample) == (False, "`a=10`")
+
+    def asserting(a: int) -> None:
+        assert a < 10
+
+    assert for_all(asserting, a=st.integers(0, 100), examples=100).counterexample == "`a=10`"
+
+
+def test_mistakes_in_a_property_are_not_evidence() -> None:
+    with pytest.raises(ZeroDivisionError):
+        for_all(lambda a: 1 / (a - a) == 0, a=st.integers(), examples=3)

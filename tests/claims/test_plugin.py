@@ -1,0 +1,206 @@
+"""The pytest plugin, run by pytester in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from symgauge.claims import Ledger
+
+pytest_plugins = ["pytester"]
+
+HEAD = """
+import math, os, pytest
+from hypothesis import settings
+from symgauge.claims import claim, at_most, at_least, equal
+def declare(name, verdict="holds", **texts):
+    return claim(id="src/" + name, source="src", place="p", statement="s", verdict=verdict, **texts)
+"""
+
+GOOD = """
+@declare("good")
+def test_good(evidence):
+    evidence.proof("proved", True)
+    evidence.numeric("error", figures={"error": at_most(1e-15, 1e-12)})
+    evidence.control("break", figures={"change": at_least(0.5, 1e-3)})
+
+@declare("twin-a")
+@declare("twin-b", "refuted", correction="c")
+def test_twins(evidence):
+    evidence.exact("a", True, only="src/twin-a")
+    evidence.exact("b", False, counterexample="x", only="src/twin-b")
+    evidence.exact("c", True, on="correction", only="src/twin-b")
+
+def test_plain():
+    pass
+"""
+
+
+@pytest.fixture
+def run(pytester, monkeypatch):
+    """Writes a test file and runs it with this plugin, and pytest-xdist, and no other."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.delenv("SYMGAUGE_PROFILE", raising=False)
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+
+    def run(body: str, *arguments: str):
+        pytester.makepyfile(test_it=HEAD + body)
+        plugins = ["-p", "symgauge_pytest_plugin", "-p", "xdist.plugin", "-p", "no:cacheprovider"]
+        return pytester.runpytest_subprocess(*plugins, "--ledger", "out/l.json", *arguments)
+
+    return run
+
+
+def ledger(pytester) -> Ledger:
+    return Ledger.load(pytester.path / "out" / "l.json")
+
+
+def test_one_line_per_claim_and_a_ledger(run, pytester) -> None:
+    result = run(GOOD)
+    result.assert_outcomes(passed=3)
+    result.stdout.fnmatch_lines(
+        [
+            "*= claims =*",
+            "src/good * holds * proof numeric * change 0.5 >= 0.001*",
+            "src/twin-a * holds * exact*",
+            "src/twin-b * refuted * exact*",
+            "3 claims: 2 holds, 1 refuted; all as on record",
+        ]
+    )
+    found = ledger(pytester)
+    assert list(found.entries) == ["src/good", "src/twin-a", "src/twin-b"]
+    assert found.agrees
+    assert found.profile == "ci"
+    assert found.entries["src/good"].claim.check == "test_it.py::test_good"
+
+
+def test_the_ledger_is_the_same_under_xdist(run, pytester) -> None:
+    run(GOOD).assert_outcomes(passed=3)
+    alone = (pytester.path / "out" / "l.json").read_bytes()
+    result = run(GOOD, "-n", "2")
+    result.assert_outcomes(passed=3)
+    result.stdout.fnmatch_lines(["3 claims: 2 holds, 1 refuted; all as on record"])
+    assert (pytester.path / "out" / "l.json").read_bytes() == alone
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ('@declare("bad", "refuted")\ndef test_bad(evidence):\n    evidence.proof("p", True)', "p"),
+        ('@declare("bad")\ndef test_bad(evidence):\n    pass', "no evidence was recorded"),
+        ('@declare("bad")\ndef test_bad():\n    pass', "no evidence was recorded"),
+        (
+            '@declare("bad")\ndef test_bad(evidence):\n    evidence.exact("p", True, figures={"x": math.nan})',
+            "not a number",
+        ),
+        ('@declare("bad")\ndef test_bad(evidence):\n    evidence.exact("p", None)', "could not be decided"),
+        (
+            '@declare("bad")\ndef test_bad(evidence):\n    evidence.exact("p", True)\n    evidence.control("c", False)',
+            "has no power",
+        ),
+    ],
+)
+def test_a_verdict_that_differs_from_the_record_fails(run, pytester, body, reason, workers) -> None:
+    result = run(body, *workers)
+    result.assert_outcomes(failed=1)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines([f"*- *{reason}*", "*replay: symgauge verify src/bad*", "*DIFFERS from the record*"])
+    assert not ledger(pytester).agrees
+
+
+def test_an_exception_leaves_the_claim_undecided(run, pytester) -> None:
+    result = run('@declare("bad")\ndef test_bad(evidence):\n    evidence.proof("p", True)\n    assert 1 == 2')
+    result.assert_outcomes(failed=1)
+    entry = ledger(pytester).entries["src/bad"]
+    assert (entry.verdict, entry.failure) == ("undecided", "the check stopped with AssertionError: assert 1 == 2")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '@declare("bad")\ndef test_bad(evidence):\n    evidence.proof("p", True)\n    pytest.skip("no device")',
+        '@declare("bad")\n@pytest.mark.skip(reason="no device")\ndef test_bad(evidence):\n    pass',
+    ],
+    ids=["inside", "mark"],
+)
+def test_a_skipped_check_is_loudly_undecided(run, pytester, body) -> None:
+    result = run(body)
+    result.assert_outcomes(skipped=1)
+    result.stdout.fnmatch_lines(["src/bad * undecided *DIFFERS*skipped*no device*"])
+    assert not ledger(pytester).agrees
+
+
+def test_a_broken_fixture_leaves_the_claim_undecided(run, pytester) -> None:
+    fixture = '@pytest.fixture\ndef broken():\n    raise OSError("x")\n'
+    run(fixture + '@declare("bad")\ndef test_bad(evidence, broken):\n    pass')
+    assert ledger(pytester).entries["src/bad"].failure == "the check stopped with OSError: x"
+
+
+def test_stopping_early_leaves_the_rest_undecided(run, pytester) -> None:
+    run('@declare("a")\ndef test_a(evidence):\n    pass\n@declare("b")\ndef test_b(evidence):\n    pass', "-x")
+    assert ledger(pytester).entries["src/b"].failure == "the check was not run"
+
+
+def test_a_claim_has_one_check(run) -> None:
+    body = (
+        '@declare("a")\n@pytest.mark.parametrize("n", [1, 2])\ndef test_a(evidence, n):\n    evidence.proof("p", True)'
+    )
+    result = run(body)
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*claim src/a is decided by *1* and by *2*give it one check*"])
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
+def test_claims_can_be_chosen(run, pytester, workers) -> None:
+    result = run(GOOD, "--claims", "src/go*", *workers)
+    result.assert_outcomes(passed=1, deselected=0 if workers else 2)
+    assert list(ledger(pytester).entries) == ["src/good"]
+
+
+def test_an_unknown_choice_is_refused(run) -> None:
+    result = run(GOOD, "--claims", "src/god")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*no claim is called 'src/god'; the nearest are src/good*"])
+
+
+def test_claims_are_marked(run) -> None:
+    run(GOOD, "-m", "claim", "--strict-markers").assert_outcomes(passed=2, deselected=1)
+
+
+def test_the_profile_is_set_before_checks_run(run, pytester) -> None:
+    body = '@declare("a")\ndef test_a(evidence):\n    evidence.exact("p", settings.default.max_examples == 5)'
+    result = run(
+        body + '\n    evidence.exact("q", os.environ.get("X") is None)', "--symgauge-profile", "dev", "-n", "1"
+    )
+    result.assert_outcomes(passed=1)
+    assert ledger(pytester).profile == "dev"
+    refused = run(body, "--symgauge-profile", "lazy")
+    assert refused.ret == 4
+    refused.stderr.fnmatch_lines(["*no sampling profile is called 'lazy'*"])
+
+
+def test_a_ledger_that_cannot_be_written_is_an_error(run, pytester) -> None:
+    pytester.makefile(".txt", blocked="")
+    result = run(GOOD, "--ledger", "blocked.txt/l.json")
+    assert result.ret == 4
+    result.stdout.fnmatch_lines(["symgauge: cannot write *"])
+
+
+def test_sessions_without_claims_see_nothing_of_it(pytester, monkeypatch) -> None:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    pytester.makepyfile("def test_plain():\n    pass")
+    result = pytester.runpytest_subprocess("-p", "symgauge_pytest_plugin")
+    result.assert_outcomes(passed=1)
+    result.stdout.no_fnmatch_line("*= claims =*")
+
+
+def test_the_plugin_imports_nothing_heavy() -> None:
+    heavy = ["sympy", "torch", "numpy", "scipy", "hypothesis", "flint", "mpmath", "typer", "rich", "transformers"]
+    code = "import sys, symgauge_pytest_plugin, symgauge.pytest_support, json; "
+    code += f"print(json.dumps([name for name in {heavy!r} if name in sys.modules]))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == []

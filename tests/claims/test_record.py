@@ -1,0 +1,109 @@
+"""Declaring claims and writing down evidence."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sympy
+
+from symgauge.claims import Claim, EvidenceLog, Trial, Verdict, at_most, claim, claims_of, equal
+from symgauge.errors import InvalidInput
+
+
+def make(**changes) -> Claim:
+    fields = {"id": "src/thm-1", "source": "src", "place": "Theorem 1", "statement": "So it is.", "verdict": "holds"}
+    return Claim(**(fields | changes))
+
+
+def test_a_claim_names_its_replay_command() -> None:
+    assert make().replay == "symgauge verify src/thm-1"
+    assert make().verdict is Verdict.HOLDS
+
+
+@pytest.mark.parametrize("name", ["thm-1", "other/thm-1", "src/", "src/a b", "src/a/b", "/a", "src/é"])
+def test_malformed_ids_are_refused(name) -> None:
+    with pytest.raises(InvalidInput, match="must have the form"):
+        make(id=name)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"statement": " "}, "empty statement"),
+        ({"place": ""}, "empty place"),
+        ({"verdict": "true"}, "expected one of holds"),
+        ({"verdict": "holds-if"}, "state its condition"),
+    ],
+)
+def test_incomplete_claims_are_refused(changes, message) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        make(**changes)
+
+
+def test_stacked_declarations_keep_their_order() -> None:
+    common = {"source": "src", "place": "p", "statement": "s", "verdict": "holds"}
+
+    @claim(id="src/a", **common)
+    @claim(id="src/b", **common)
+    def check() -> None: ...
+
+    assert [declared.id for declared in claims_of(check)] == ["src/a", "src/b"]
+    assert claims_of(make) == ()
+
+
+def test_the_outcome_is_taken_from_the_bounds() -> None:
+    log = EvidenceLog([make()])
+    assert log.numeric("in", figures={"e": at_most(1, 2), "n": equal(1, 1)}).outcome is True
+    assert log.numeric("out", figures={"e": at_most(1, 2), "n": equal(1, 2)}).outcome is False
+    with pytest.raises(InvalidInput, match="neither an outcome nor a bounded figure"):
+        log.numeric("nothing", figures={"e": 1})
+
+
+@pytest.mark.parametrize("truth", [True, np.True_, sympy.true, np.float64(1) < 2])
+def test_booleans_of_other_libraries_count(truth) -> None:
+    assert EvidenceLog([make()]).exact("x", truth).outcome is True
+
+
+@pytest.mark.parametrize("value", [1, "yes", [0], object(), sympy.Symbol("x") > 0])
+def test_merely_truthy_outcomes_are_refused(value) -> None:
+    with pytest.raises(InvalidInput, match="True, False or None"):
+        EvidenceLog([make()]).exact("x", value)
+
+
+def test_evidence_goes_to_the_claims_it_is_meant_for() -> None:
+    log = EvidenceLog([make(id="src/a"), make(id="src/b")])
+    log.exact("both", True)
+    log.exact("one", True, only="src/b")
+    assert [record.summary for record in log.of("src/a")] == ["both"]
+    assert [record.summary for record in log.of("src/b")] == ["both", "one"]
+    with pytest.raises(InvalidInput, match="this check declares"):
+        log.exact("none", True, only="src/c")
+
+
+@pytest.mark.parametrize("bearing", ["condition", "correction"])
+def test_evidence_for_what_the_claim_does_not_state_is_refused(bearing) -> None:
+    with pytest.raises(InvalidInput, match=f"add {bearing}="):
+        EvidenceLog([make()]).exact("x", True, on=bearing)
+
+
+def test_each_method_records_its_kind() -> None:
+    log = EvidenceLog([make()])
+    records = [
+        log.proof("p", True),
+        log.exact("e", True),
+        log.property("t", Trial(False, 7, "`a=1`")),
+        log.numeric("n", True),
+        log.audit("a", True),
+        log.control("c", True, kind="exact"),
+        log.missing("seed", "data"),
+    ]
+    assert [record.kind for record in records] == ["proof", "exact", "property", "numeric", "audit", "exact", "audit"]
+    assert (records[2].outcome, records[2].cases, records[2].counterexample) == (False, 7, "`a=1`")
+    assert records[5].bears_on == "control"
+    assert (records[6].bears_on, records[6].outcome, records[6].summary) == (
+        "reproduction",
+        False,
+        "not stated: seed; data",
+    )
+    with pytest.raises(InvalidInput, match="at least one item"):
+        log.missing()

@@ -1,0 +1,97 @@
+"""The rule from evidence to verdict, case by case."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from symgauge.claims import Claim, Decision, EvidenceLog, Trial, Verdict, at_least, at_most, decide
+
+
+def verdict_of(*records, condition="", correction="") -> Decision:
+    """Decide a claim on evidence given as (method, arguments, keywords)."""
+    claim = Claim("s/a", "s", "here", "It is so.", Verdict.HOLDS, condition=condition, correction=correction)
+    log = EvidenceLog([claim])
+    for method, arguments, keywords in records:
+        getattr(log, method)(*arguments, **keywords)
+    return decide(claim, log.of("s/a"))
+
+
+def proof(passed, **keywords):
+    return "proof", ("a proof", passed), keywords
+
+
+def exact(passed, **keywords):
+    return "exact", ("a rank", passed), keywords
+
+
+def numeric(passed, **keywords):
+    return "numeric", ("an error", passed), keywords
+
+
+def audit(passed, **keywords):
+    return "audit", ("two numbers", passed), keywords
+
+
+def control(broke):
+    return "control", ("a break", broke), {}
+
+
+COUNTER = {"counterexample": "$d = 1$"}
+
+
+@pytest.mark.parametrize(
+    ("records", "texts", "expected"),
+    [
+        ([proof(True)], {}, "holds"),
+        ([audit(True)], {}, "holds"),
+        ([numeric(True), control(True)], {}, "holds"),
+        ([exact(False, **COUNTER)], {}, "refuted"),
+        ([proof(True), exact(False, **COUNTER)], {}, "refuted"),
+        ([exact(False, **COUNTER), proof(True, on="correction")], {"correction": "c"}, "refuted"),
+        ([exact(False, **COUNTER), proof(True, on="condition")], {"condition": "c"}, "holds-if"),
+        ([audit(False)], {}, "inconsistent"),
+        ([audit(False), proof(True)], {}, "inconsistent"),
+        ([audit(False), exact(False, **COUNTER)], {}, "refuted"),
+        ([audit(True, on="reproduction")], {}, "reproduced"),
+        ([audit(True, on="reproduction"), numeric(True, on="reproduction")], {}, "reproduced"),
+        ([audit(True, on="reproduction"), ("missing", ("seed",), {})], {}, "not-reproducible"),
+        # A condition is stated but nothing fails without it: then it holds as it stands.
+        ([proof(True), proof(True, on="condition")], {"condition": "c"}, "holds"),
+    ],
+)
+def test_verdicts(records, texts, expected) -> None:
+    decision = verdict_of(*records, **texts)
+    assert (decision.verdict, bool(decision.reasons)) == (expected, True)
+
+
+@pytest.mark.parametrize(
+    ("records", "texts", "reason"),
+    [
+        ([], {}, "no evidence was recorded"),
+        ([control(True)], {}, "no evidence bears on the statement"),
+        ([proof(True, on="condition")], {"condition": "c"}, "no evidence bears on the statement"),
+        ([proof(True), exact(None)], {}, "could not be decided"),
+        ([proof(True), exact(True, cases=0)], {}, "no cases were run"),
+        ([exact(True, figures={"error": math.nan})], {}, "is not a number"),
+        ([("numeric", ("e",), {"figures": {"e": at_most(math.nan, 1)}}), control(True)], {}, "is not a number"),
+        ([exact(True, figures={"gap": at_least(1, 10)})], {}, "although the outcome says otherwise"),
+        ([numeric(True), control(False)], {}, "has no power"),
+        ([proof(True), control(False)], {}, "has no power"),
+        ([numeric(True)], {}, "has no negative control"),
+        ([("property", ("p", Trial(True, 20)), {})], {}, "has no negative control"),
+        ([exact(False, **COUNTER), numeric(True, on="correction")], {"correction": "c"}, "has no negative control"),
+        ([("property", ("p", Trial(True, 0)), {}), control(True)], {}, "no cases were run"),
+        ([exact(False)], {}, "without a counterexample"),
+        ([exact(False, **COUNTER)], {"correction": "c"}, "correction was not tested"),
+        ([exact(False, **COUNTER)], {"condition": "c"}, "condition was not tested"),
+        ([audit(False)], {"correction": "c"}, "correction was not tested"),
+        ([exact(False, **COUNTER), proof(False, on="correction")], {"correction": "c"}, "correction fails"),
+        ([exact(False, **COUNTER), proof(False, on="condition")], {"condition": "c"}, "condition fails"),
+    ],
+)
+def test_doubts(records, texts, reason) -> None:
+    decision = verdict_of(*records, **texts)
+    assert decision.verdict is Verdict.UNDECIDED
+    assert any(reason in doubt for doubt in decision.reasons), decision.reasons
