@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from symgauge.arithmetic.finite_field import FiniteField, Residues
+from symgauge.errors import UnsupportedOperation
 
 Span = tuple[int, int]
 
@@ -307,6 +308,33 @@ class Calculus:
             self.apply(a, cos, torch.cos(a.shadow), field.neg(sin), degree=2, slope=2),
             self.apply(a, sin, torch.sin(a.shadow), cos, degree=2, slope=2),
         )
+
+    def softmax(self, x: Jet, masked: Tensor, dim: int) -> Jet:
+        """p_j = E_j / Σ E with E_j = exp(x_j) a fresh element and dp_j = p_j (dx_j − Σ p dx); 0 where ``masked``."""
+        field = self.field
+        weights = Residues(field.exp(x.value).re.masked_fill(masked, 0))
+        total = field.sum(weights, [dim], keepdim=True)
+        value = field.mul(weights, field.inverse(total))
+        shadow = torch.softmax(torch.where(masked, -torch.inf, x.shadow), dim)
+        failed = field.is_zero(total)  # by bad luck, or because a whole row is masked
+        row_taint = failed if bool(failed.any()) else None
+        if x.taint is not None:
+            inherited = (x.taint & ~masked).any(dim, keepdim=True)
+            row_taint = inherited if row_taint is None else inherited | row_taint
+        taint = None if row_taint is None else row_taint & ~masked
+        tangent = None
+        if x.tangent is not None:
+            weighted = field.mul(x.tangent, value)
+            total_slope = field.sum(weighted, [dim + 1], keepdim=True)
+            tangent = field.sub(weighted, field.mul(total_slope, value))
+        return Jet(value, shadow, tangent, x.span if tangent is not None else (0, 0), taint, 1, x.slope + 3)
+
+    def matrix_inverse(self, x: Jet) -> Jet:
+        """Inverse of matrices whose values are the identity, where d(A⁻¹) = −dA: all that generators need."""
+        identity = self.lift(torch.eye(x.shape[-1], dtype=torch.float64, device=x.shadow.device).expand(x.shape))
+        if not (bool((x.value.re == identity.value.re).all()) and x.value.im is None):
+            raise UnsupportedOperation("matrix inverse is exact at the identity only (for generators of a symmetry)")
+        return self.sub(self.scale(identity, 2), x)
 
     def select(self, condition: Tensor, a: Jet, b: Jet) -> Jet:
         """a where condition, else b; all broadcast."""
