@@ -71,17 +71,16 @@ def slots(a: Architecture, entries: Entries) -> dict[str, Slot]:
 
 
 def sizes(config: Config, layers: int) -> dict[str, Any]:
-    """Heads of six channels with partial rotary: four turned (two planes) or none, the others alone."""
-    partial = config.rope_parameters.get("partial_rotary_factor", 1.0)
-    rope = dict(config.rope_parameters)
-    if partial < 1:
-        rope["partial_rotary_factor"] = 4 / 6
+    """Two planes turn in every head; where only a part of the channels turns, one more stands still."""
+    rope, partial = dict(config.rope_parameters), config.rope_parameters.get("partial_rotary_factor", 1.0) < 1
+    if partial:
+        rope["partial_rotary_factor"] = 4 / 5
     return {
-        "hidden_size": 12,
+        "hidden_size": 10 if partial else 8,
         "num_attention_heads": 2,
-        "intermediate_size": 5,
+        "intermediate_size": 7,
         "num_hidden_layers": layers,
-        "vocab_size": 14,
+        "vocab_size": 12,
         "max_position_embeddings": 7,
         "rope_parameters": rope,
     }
