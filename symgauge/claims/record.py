@@ -160,7 +160,7 @@ def claim(
             source=source,
             place=place,
             statement=statement,
-            verdict=Verdict(verdict) if verdict in list(Verdict) else verdict,  # type: ignore[arg-type]
+            verdict=_member(Verdict, verdict, f"the verdict of claim {id}"),
             condition=condition,
             correction=correction,
             remark=remark,

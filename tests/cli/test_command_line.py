@@ -11,7 +11,11 @@ import time
 
 import pytest
 
-from symgauge.claims import Ledger
+from symgauge.claims import Claim, Entry, Ledger, Verdict
+from symgauge.claims.catalogue import catalogue, checks_folder
+from symgauge.commands._progress import progress
+from symgauge.errors import InvalidInput
+from symgauge.verification import ChecksDidNotRun, run_checks
 
 CLAIM = """
 @claim(id="src/{name}", source="src", place="Theorem 1", statement="s", verdict="{verdict}")
@@ -212,3 +216,26 @@ def test_an_unknown_command_is_refused(place) -> None:
 
 def test_the_version(place) -> None:
     assert symgauge(place, "--version").stdout.startswith("symgauge ")
+
+
+def test_a_terminal_gets_a_bar(monkeypatch, capsys) -> None:
+    claim = Claim("src/a", "src", "p", "s", Verdict.HOLDS)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    with progress(2) as watch:
+        watch(Entry.of(claim, ()))
+    out = capsys.readouterr().out
+    assert "src/a" in out
+    assert "no evidence was recorded" in out
+
+
+def test_pytest_that_cannot_start_is_an_error(place) -> None:
+    checks(place, one=GOOD)
+    known = catalogue(place / "proofs_checks")
+    with pytest.raises(ChecksDidNotRun, match=r"exit status 4.*(?s:.*)no sampling profile is called 'lazy'"):
+        run_checks(known, ["src/one"], profile="lazy")
+
+
+def test_checks_that_are_not_installed_are_named(monkeypatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(InvalidInput, match="the package proofs_checks is not installed"):
+        checks_folder()
