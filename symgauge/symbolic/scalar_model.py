@@ -1,4 +1,4 @@
-"""The smallest gauge model, L(q, k) = ½(qk − 1)² with (q, k) ~ (qa, k/a): enough to refute several general statements."""
+"""The smallest gauge model, L(q, k) = ½(qk − 1)² with (q, k) ~ (qa, k/a): it refutes several general statements."""
 
 from __future__ import annotations
 

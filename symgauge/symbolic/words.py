@@ -21,7 +21,7 @@ from symgauge.errors import InvalidInput
 from symgauge.symbolic.functions import Entrywise, RowScales, RowSoftmax
 from symgauge.symbolic.polynomials import Applied, Letter, Ones, Polynomial, Word, add, clean, multiply, transpose
 
-MAX_REWRITES = 20_000
+MAX_REWRITES = 1_000
 ONE: Polynomial = {(): sp.S.One}
 
 
