@@ -233,4 +233,6 @@ def scaled_down(architecture: Architecture) -> Architecture:
         rotary=rotary,
         latent=latent,
         experts=_small_experts(a.experts, layers),
+        # Constants that belong to the full size: score scale, groups of experts.
+        extra={},
     )

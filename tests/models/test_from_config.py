@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,12 @@ def test_malformed_files_are_one_clear_error(tmp_path: Path, content: str, messa
         from_config(path)
 
 
+def test_without_transformers_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(UnsupportedModel, match=r"pip install 'symgauge\[transformers\]'"):
+        from_config(CONFIGS["gpt2"])
+
+
 def test_missing_files_are_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="no such configuration file"):
         from_config(tmp_path)
@@ -101,6 +108,9 @@ def test_missing_files_are_one_clear_error(tmp_path: Path) -> None:
     [
         ("gpt2", {"model_type": "gpt3"}, "'gpt3' has no adapter; did you mean gpt2"),
         ("gpt2", {"architectures": ["GPT2ForSequenceClassification"]}, "only GPT2LMHeadModel is supported"),
+        ("gpt2", {"n_head": 7}, "width 768 does not divide into 7 heads"),
+        ("gpt2", {"n_head": 0}, "does not divide into 0 heads"),
+        ("gpt2", {"n_layer": -1}, "'layers' must be a positive integer"),
         ("gpt2", {"attention_sinks": 4}, "'attention_sinks' = 4 is unknown"),
         ("falcon-7b", {"alibi": True}, "'alibi' is True"),
         ("deepseek-v3", {"scoring_func": "softmax"}, "'scoring_func' is 'softmax'"),

@@ -60,6 +60,7 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("mixtral", {"num_experts_per_tok": 1}),
     ("deepseek_v3", {"q_lora_rank": None, "rope_interleave": False}),
     ("deepseek_v3", {"n_group": 1, "num_experts_per_tok": 3, "n_shared_experts": 3, "tie_word_embeddings": True}),
+    ("deepseek_v3", {"n_shared_experts": 0, "n_group": None, "first_k_dense_replace": 2}),
     ("deepseek_v3", {"rope_parameters": {**YARN, "mscale": 0.7, "mscale_all_dim": 1.3}}),
 ]
 

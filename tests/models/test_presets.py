@@ -9,6 +9,7 @@ import torch
 
 from symgauge.architecture import Architecture, Rotary
 from symgauge.errors import InvalidInput
+from symgauge.models.huggingface import from_config
 from symgauge.models.reference import ReferenceModel
 from symgauge.presets import preset, presets, scaled_down
 from symgauge.wiring import wire
@@ -70,6 +71,13 @@ def test_small_architectures_keep_every_part(name: str) -> None:
     assert wire(small).parameters < 1500
     assert ReferenceModel(small)(torch.zeros(1, 4, dtype=torch.long)).shape == (1, 4, 11)
     assert scaled_down(small) == small
+
+
+def test_constants_of_the_full_size_are_dropped() -> None:
+    """DeepSeek-V3's configuration has eight groups of experts, more than the small architecture has experts."""
+    small = scaled_down(from_config(CONFIGS["deepseek-v3"]).architecture)
+    logits = ReferenceModel(small)(torch.zeros(1, 4, dtype=torch.long))
+    assert logits.isfinite().all()
 
 
 def test_special_rotations_are_not_thinned_out() -> None:

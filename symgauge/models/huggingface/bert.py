@@ -7,11 +7,11 @@ from typing import Any
 from symgauge.architecture import Architecture
 from symgauge.layout import Slot
 from symgauge.models.huggingface.entries import Assignment, Entries
-from symgauge.models.huggingface.family import Config, Family, activation, norm_epsilon
+from symgauge.models.huggingface.family import Config, Family, activation, even_share, norm_epsilon
 
 
 def architecture(config: Config) -> Architecture:
-    width = config.hidden_size // config.num_attention_heads
+    width = even_share(config)
     return Architecture(
         name="bert",
         d_model=config.hidden_size,

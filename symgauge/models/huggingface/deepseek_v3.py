@@ -43,9 +43,9 @@ def architecture(config: Config) -> Architecture:
         "latent_epsilon": LATENT_EPSILON,
         "router_scale": float(config.routed_scaling_factor),
     }
-    if config.n_group > 1:
+    if (config.n_group or 1) > 1:
         extra.update(router_groups=config.n_group, router_groups_active=config.topk_group)
-    first = config.first_k_dense_replace
+    first = config.first_k_dense_replace or 0
     experts = Experts(
         config.n_routed_experts,
         config.num_experts_per_tok,
@@ -89,6 +89,8 @@ def attention_slots(to: Assignment, a: Architecture, role: str, module: str) -> 
 
 def shared_slots(to: Assignment, role: str, module: str, count: int) -> None:
     """The shared experts are one wide feed-forward layer: each takes an equal run of its neurons."""
+    if not count:
+        return
     for part in ("gate", "up", "down"):
         index = to.weight(f"{module}.{part}_proj")
         for i, share in enumerate(index.chunk(count, dim=0 if part == "down" else 1)):
@@ -126,11 +128,11 @@ def sizes(config: Config, layers: int) -> dict[str, Any]:
         "intermediate_size": 8,
         "moe_intermediate_size": 2,
         "n_routed_experts": 4,
-        "n_group": min(2, config.n_group),
+        "n_group": min(2, config.n_group or 1),
         "topk_group": 1,
         "num_experts_per_tok": min(2, config.num_experts_per_tok),
         "n_shared_experts": min(2, config.n_shared_experts),
-        "first_k_dense_replace": min(layers - 1, config.first_k_dense_replace),
+        "first_k_dense_replace": min(layers - 1, config.first_k_dense_replace or 0),
         "num_hidden_layers": layers,
         "vocab_size": 11,
         "max_position_embeddings": 9,

@@ -8,7 +8,7 @@ from symgauge.architecture import Architecture
 from symgauge.errors import UnsupportedModel
 from symgauge.layout import Slot
 from symgauge.models.huggingface.entries import Assignment, Entries
-from symgauge.models.huggingface.family import Config, Family, activation, context, norm_epsilon
+from symgauge.models.huggingface.family import Config, Family, activation, context, even_share, norm_epsilon
 from symgauge.models.huggingface.gpt_neox import head_major
 from symgauge.models.huggingface.llama import rotary_class
 from symgauge.models.huggingface.rope import rotary
@@ -32,7 +32,7 @@ def _placement(config: Config) -> str:
 
 
 def architecture(config: Config) -> Architecture:
-    width = config.hidden_size // config.num_attention_heads
+    width = even_share(config)
     encoding, constants = rotary(config, rotary_class("falcon", "Falcon"), width)
     fields = norm_epsilon(config, "layer_norm_epsilon")
     fields["extra"].update(constants)

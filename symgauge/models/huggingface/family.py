@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from symgauge.architecture import Architecture
-from symgauge.errors import UnsupportedModel
+from symgauge.errors import InvalidInput, UnsupportedModel
 from symgauge.layout import Slot
 from symgauge.models.huggingface.entries import Entries
 
@@ -99,9 +99,17 @@ def norm_epsilon(config: Config, name: str) -> dict[str, Any]:
     return {"epsilon_is_zero": epsilon == 0, "extra": {"epsilon": epsilon}}
 
 
+def even_share(config: Config) -> int:
+    """Channels per head where the heads divide the stream evenly."""
+    d_model, heads = config.hidden_size, config.num_attention_heads
+    if heads < 1 or d_model % heads:
+        raise InvalidInput(f"{config.model_type}: a stream of width {d_model} does not divide into {heads} heads")
+    return int(d_model // heads)
+
+
 def head_width(config: Config) -> int:
     """Channels per head: ``head_dim``, or an even share of the stream."""
-    return int(getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads)
+    return int(getattr(config, "head_dim", None) or even_share(config))
 
 
 def context(config: Config) -> int:

@@ -7,11 +7,11 @@ from typing import Any
 from symgauge.architecture import Architecture
 from symgauge.layout import Slot
 from symgauge.models.huggingface.entries import Assignment, Entries
-from symgauge.models.huggingface.family import Config, Family, activation, norm_epsilon
+from symgauge.models.huggingface.family import Config, Family, activation, even_share, norm_epsilon
 
 
 def architecture(config: Config) -> Architecture:
-    width = config.n_embd // config.n_head
+    width = even_share(config)
     fields = norm_epsilon(config, "layer_norm_epsilon")
     if not config.scale_attn_weights:
         fields["extra"]["score_scale"] = 1.0

@@ -7,7 +7,7 @@ from typing import Any
 from symgauge.architecture import Architecture
 from symgauge.layout import Slot
 from symgauge.models.huggingface.entries import Assignment, Entries, heads_in
-from symgauge.models.huggingface.family import Config, Family, activation, context, norm_epsilon
+from symgauge.models.huggingface.family import Config, Family, activation, context, even_share, norm_epsilon
 from symgauge.models.huggingface.llama import rotary_class
 from symgauge.models.huggingface.rope import rotary
 
@@ -22,7 +22,7 @@ def head_major(to: Assignment, role: str, layer: str, heads: int) -> None:
 
 
 def architecture(config: Config) -> Architecture:
-    width = config.hidden_size // config.num_attention_heads
+    width = even_share(config)
     encoding, constants = rotary(config, rotary_class("gpt_neox", "GPTNeoX"), width)
     fields = norm_epsilon(config, "layer_norm_eps")
     fields["extra"].update(constants)

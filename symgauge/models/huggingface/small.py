@@ -30,8 +30,10 @@ _RUN = {
 
 def _config(family: Family, fields: dict[str, Any]) -> Config:
     """A configuration object; whatever its class rejects becomes one clear error."""
-    from transformers import CONFIG_MAPPING
-
+    try:
+        from transformers import CONFIG_MAPPING
+    except ImportError as error:
+        raise UnsupportedModel("Hugging Face models need transformers: pip install 'symgauge[transformers]'") from error
     try:
         return CONFIG_MAPPING[family.model_type](**fields)
     except Exception as error:  # the classes raise many kinds of errors on bad fields
