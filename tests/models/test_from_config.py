@@ -63,6 +63,16 @@ def test_the_small_instance_has_the_same_parts(name: str) -> None:
     assert distance(result.model) < 1e-12
 
 
+@pytest.mark.parametrize(("groups", "small"), [(8, 2), (1, 1)])
+def test_grouped_falcon_keeps_its_sharing(groups: int, small: int) -> None:
+    """Falcon-40B's layout: groups of query heads, each with its key and value; two norms in parallel."""
+    fields = {"new_decoder_architecture": True, "num_kv_heads": groups, "num_attention_heads": 128, "hidden_size": 8192}
+    result = from_config({**CONFIGS["falcon-7b"], **fields})
+    assert (result.architecture.groups, result.architecture.placement) == (groups, "parallel")
+    assert adapt(result.model).architecture.groups == small
+    assert distance(result.model) < 1e-12
+
+
 def test_files_directories_and_dicts_are_the_same(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps(CONFIGS["llama-3-8b"]))
     # Weights beside it are never opened.

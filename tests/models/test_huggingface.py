@@ -53,6 +53,7 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("gpt_neox", {"attention_bias": False, "rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.4}}),
     ("gpt_neox", {"hidden_size": 12, "rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 1.0}}),
     ("falcon", {"bias": True}),
+    ("falcon", {"tie_word_embeddings": False}),
     ("falcon", {"multi_query": False, "bias": True}),
     ("falcon", {"parallel_attn": False}),
     ("falcon", {"new_decoder_architecture": True, "num_attention_heads": 6, "num_kv_heads": 3, "bias": True}),
@@ -61,6 +62,7 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("deepseek_v3", {"q_lora_rank": None, "rope_interleave": False}),
     ("deepseek_v3", {"n_group": 1, "num_experts_per_tok": 3, "n_shared_experts": 3, "tie_word_embeddings": True}),
     ("deepseek_v3", {"n_shared_experts": 0, "n_group": None, "first_k_dense_replace": 2}),
+    ("deepseek_v3", {"n_shared_experts": 0}),
     ("deepseek_v3", {"rope_parameters": {**YARN, "mscale": 0.7, "mscale_all_dim": 1.3}}),
 ]
 
@@ -189,6 +191,9 @@ def test_the_other_rotary_convention_is_noticed(model_type: str) -> None:
     [
         ("falcon", {"alibi": True}, "alibi"),
         ("falcon", {"num_ln_in_parallel_attn": 2}, "num_ln_in_parallel_attn"),
+        ("falcon", {"new_decoder_architecture": True, "parallel_attn": False}, "parallel_attn"),
+        ("deepseek_v3", {"num_key_value_heads": 1}, "num_key_value_heads"),
+        ("deepseek_v3", {"head_dim": 8}, "head_dim"),
         ("gpt2", {"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx"),
         ("gpt2", {"activation_function": "mish"}, "activation_function"),
         ("bert", {"tie_word_embeddings": False}, "tie_word_embeddings"),
