@@ -57,7 +57,10 @@ class Carrier(Tensor):
 
     jet: Jet
     calculus: Calculus
-    is_view: bool
+    parent: Carrier | None
+    """The carrier this one is a view of: writing to either must reach the other."""
+    reading: Callable[[Any], Any]
+    """What makes this view out of its parent's jet, or out of an ordinary tensor of the same shape."""
     views: weakref.WeakSet[Carrier]
 
     @staticmethod
@@ -65,7 +68,7 @@ class Carrier(Tensor):
         self = Tensor._make_wrapper_subclass(cls, jet.shape, dtype=dtype, device=jet.shadow.device)  # type: ignore[attr-defined]
         self.jet = jet
         self.calculus = calculus
-        self.is_view = False
+        self.parent = None
         calculus.widest = max(calculus.widest, jet.shadow.numel() // max(1, jet.shape[0] if jet.shape else 1))
         self.views = weakref.WeakSet()
         return self  # type: ignore[no-any-return]
@@ -87,14 +90,19 @@ class Carrier(Tensor):
         schema = func._schema
         mutates = [i for i, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write]
         target = args[mutates[0]] if mutates else None
-        if target is not None:
-            _check_writable(func, target)
+        if target is not None and not isinstance(target, Carrier):
+            raise UnsupportedOperation(
+                f"{func} writes an exact value into an ordinary tensor{_where()}; create that tensor from one of the "
+                "module's activations (torch.zeros_like, new_zeros) so that it can hold exact values"
+            )
         calculus = first.calculus
         plain_args, plain_kwargs = tree_map(_to_jet, (args, kwargs))
         outcome = _RULES[key](calculus, *plain_args, **plain_kwargs)
         dtype = kwargs.get("dtype") or _result_dtype(args, first)
         if target is not None:
-            target.jet = _as_written(outcome, target.jet)
+            if not isinstance(outcome, Jet) or outcome.shape != target.jet.shape:
+                raise UnsupportedOperation(f"the rule for {func} must return one jet of the shape of its target")
+            _write(target, outcome)
             return target
 
         def box(x: Any) -> Any:
@@ -102,9 +110,7 @@ class Carrier(Tensor):
 
         boxed = tuple(box(x) for x in outcome) if isinstance(outcome, (tuple, list)) else box(outcome)
         if _find(func, _VIEWS) in _VIEWS:
-            for x in boxed if isinstance(boxed, tuple) else (boxed,):
-                x.is_view = True
-                first.views.add(x)
+            _link(boxed, first, func, args[1:], kwargs)
         return boxed
 
 
@@ -132,23 +138,41 @@ def _result_dtype(args: Any, first: Carrier) -> torch.dtype:
     return result
 
 
-def _check_writable(func: Any, target: Any) -> None:
-    if not isinstance(target, Carrier):
-        raise UnsupportedOperation(
-            f"{func} writes an exact value into an ordinary tensor{_where()}; create that tensor from one of the "
-            "module's activations (torch.zeros_like, new_zeros) so that it can hold exact values"
-        )
-    if target.is_view or len(target.views):
-        raise UnsupportedOperation(
-            f"{func} changes a tensor in place while another tensor shares its memory{_where()}; exact values do not "
-            "alias, so write it as an out-of-place operation"
-        )
+def _link(boxed: Any, parent: Carrier, func: Any, rest: Any, kwargs: Any) -> None:
+    """Remember how each view reads its parent, so that in-place writes can follow the shared memory."""
+    several = isinstance(boxed, tuple)
+    for i, view in enumerate(boxed if several else (boxed,)):
+
+        def reading(x: Any, i: int = i) -> Any:
+            result = _RULES[_find(func, _RULES)](parent.calculus, x, *rest, **kwargs) if isinstance(x, Jet) else func(
+                x, *rest, **kwargs
+            )
+            return result[i] if several else result
+
+        view.parent, view.reading = parent, reading
+        parent.views.add(view)
 
 
-def _as_written(outcome: Any, before: Jet) -> Jet:
-    if not isinstance(outcome, Jet) or outcome.shape != before.shape:
-        raise UnsupportedOperation("an in-place rule must return one jet of the shape of its target")
-    return outcome
+def _write(target: Carrier, jet: Jet) -> None:
+    """Give a carrier a new value in place: up to the memory it is a view of, and down to every view of that."""
+    target.jet = jet
+    while target.parent is not None:
+        parent = target.parent
+        numbers = torch.arange(parent.jet.shadow.numel(), device=jet.shadow.device).reshape(parent.jet.shape)
+        where = target.reading(numbers).flatten()
+
+        def put(parts: Any, where: Tensor = where, shape: Any = parent.jet.shape) -> Tensor:
+            return parts[0].reshape(-1).index_put((where,), parts[1].reshape(-1)).reshape(shape)  # type: ignore[no-any-return]
+
+        parent.jet = parent.calculus.join(put, [parent.jet, target.jet])
+        target = parent
+    _refresh(target)
+
+
+def _refresh(parent: Carrier) -> None:
+    for view in parent.views:
+        view.jet = view.reading(parent.jet)
+        _refresh(view)
 
 
 def _where() -> str:

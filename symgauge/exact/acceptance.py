@@ -7,6 +7,8 @@ which pays one token at a time where the module is causal, and falls back to pla
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
@@ -15,15 +17,38 @@ from symgauge.exact.probes import Tokens, regrow
 
 _ENUMERATE = 4096
 """Token spaces up to this size are enumerated, so that running out of inputs is known and not guessed."""
+_CHOICE = 4
+"""How many usable positions to collect for each one wanted, so that the fullest sequences can be chosen."""
 
 
 def by_position(x: Tensor) -> Tensor:
-    """(batch, positions, width) of an output of any rank ≥ 1."""
+    """An output of any rank ≥ 1 as (batch, positions, width); one vector per sequence counts as one position."""
     if x.dim() == 1:
         return x.reshape(-1, 1, 1)
     if x.dim() == 2:
         return x.reshape(x.shape[0], 1, x.shape[1])
     return x.reshape(x.shape[0], -1, x.shape[-1])
+
+
+Key = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Usable:
+    """A sequence with its clean output positions; equal keys mean equal output values, which would add nothing."""
+
+    sequence: Tensor
+    keys: dict[int, Key]
+
+    def fresh(self, seen: set[Key]) -> list[int]:
+        return [position for position, key in self.keys.items() if key not in seen]
+
+    def tokens(self) -> set[int]:
+        """Token ids that the clean outputs depend on."""
+        if self.sequence.dim() != 1:
+            return set()
+        reach = max(self.keys) + 1 if len(self.keys) < len(self.sequence) else len(self.sequence)
+        return set(self.sequence[:reach].tolist())
 
 
 class Acceptance:
@@ -35,26 +60,49 @@ class Acceptance:
         self.generator = generator
         self.batch = batch
         self.rounds = rounds
-        self.seen: set[tuple[int, ...]] = set()
-        self.exhausted = False
         self.tried = 0
+        self.rejected = False
+        self._seen: set[Key] = set()
+        self._covered: set[int] = set()
+        self._pool: list[Usable] = []
         self._parents: tuple[Tensor, Tensor] | None = None
-        everything = isinstance(self.inputs, Tokens) and self.inputs.count <= _ENUMERATE
-        self._todo = self._shuffled(self.inputs.all()) if everything and isinstance(self.inputs, Tokens) else None
-        self._leftover: list[tuple[Tensor, list[int]]] = []
+        self._todo: Tensor | None = None
+        if isinstance(self.inputs, Tokens) and self.inputs.count <= _ENUMERATE:
+            everything = self.inputs.all()
+            self._todo = everything[torch.randperm(len(everything), generator=generator)]
 
     @property
     def done(self) -> bool:
         """Whether every input that exists has been looked at and handed out."""
-        return self.exhausted and not self._leftover
+        return self._todo is not None and not len(self._todo) and not self._pool
 
-    def _shuffled(self, batch: Tensor) -> Tensor:
-        return batch[torch.randperm(len(batch), generator=self.generator)]
+    def take(self, wanted: int) -> list[tuple[Tensor, list[int]]]:
+        """Sequences with the positions of theirs that are usable and new: about ``wanted`` positions, or what there is.
+
+        An empty list means that no new probe was found within the budget of ``rounds`` batches.
+        """
+        for _ in range(self.rounds):
+            if self._enough(wanted):
+                break
+            batch = self._candidates()
+            if batch is None:
+                break
+            self._collect(batch)
+        return self._choose(wanted)
+
+    def _enough(self, wanted: int) -> bool:
+        available = sum(len(u.fresh(self._seen)) for u in self._pool)
+        return available >= _CHOICE * wanted and not self._uncovered()
+
+    def _uncovered(self) -> set[int]:
+        """Tokens that no usable probe has contained yet: their embedding would look free."""
+        if not isinstance(self.inputs, Tokens):
+            return set()
+        return set(range(self.inputs.vocabulary)) - self._covered - set().union(*(u.tokens() for u in self._pool))
 
     def _candidates(self) -> Tensor | None:
         if self._todo is not None:
             batch, self._todo = self._todo[: self.batch], self._todo[self.batch :]
-            self.exhausted = not len(self._todo)
             return batch if len(batch) else None
         if self._parents is None or not len(self._parents[0]):
             return self.inputs.draw(self.batch, self.generator)
@@ -64,50 +112,23 @@ class Acceptance:
         grown = regrow(self.inputs, parents[pick], keep[pick], self.generator)
         return torch.cat([grown, self.inputs.draw(self.batch - half, self.generator)])
 
-    def take(self, wanted: int) -> list[tuple[Tensor, list[int]]]:
-        """Sequences with the positions of theirs that are usable and new, ``wanted`` positions or as many as come.
-
-        An empty list means that no new probe was found within the budget of ``rounds`` batches.
-        """
-        found, self._leftover = self._leftover, []
-        have = sum(len(p) for _, p in found)
-        for _ in range(self.rounds):
-            if have >= wanted:
-                break
-            batch = self._candidates()
-            if batch is None:
-                break
-            for item in self._usable(batch):
-                found.append(item)
-                have += len(item[1])
-        while found and have - len(found[-1][1]) >= wanted:
-            self._leftover.append(found.pop())
-            have -= len(self._leftover[-1][1])
-        return found
-
-    def _usable(self, batch: Tensor) -> list[tuple[Tensor, list[int]]]:
+    def _collect(self, batch: Tensor) -> None:
+        """Evaluate candidates (values only) and pool the usable ones."""
         output = self.evaluation(batch, tangents=False)
         self.tried += len(batch)
         value = by_position(output.value.re)
         clean = torch.ones(value.shape[:2], dtype=torch.bool)
         if output.taint is not None:
             clean = ~by_position(output.taint.expand(output.shape)).any(-1).cpu()
-        sequence_long = clean.shape[1] == batch.shape[1] and batch.dim() >= 2
-        if sequence_long and self._todo is None:
-            self._remember(batch, clean)
-        signature = value[..., :3].cpu()
-        result = []
-        # The most complete sequences first: one Jacobian pass then yields the most rows.
-        for row in torch.argsort(clean.sum(1), descending=True, stable=True).tolist():
-            fresh = []
-            for position in torch.nonzero(clean[row]).flatten().tolist():
-                key = (position, *signature[row, position].tolist())
-                if key not in self.seen:
-                    self.seen.add(key)
-                    fresh.append(position)
-            if fresh:
-                result.append((batch[row], fresh))
-        return result
+            self.rejected = True
+            if clean.shape[1] == batch.shape[1] and self._todo is None:
+                self._remember(batch, clean)
+        signature = value[..., :3].cpu().tolist()
+        for row in torch.nonzero(clean.any(1)).flatten().tolist():
+            where = torch.nonzero(clean[row]).flatten().tolist()
+            usable = Usable(batch[row], {p: (p, *signature[row][p]) for p in where})
+            if usable.fresh(self._seen):
+                self._pool.append(usable)
 
     def _remember(self, batch: Tensor, clean: Tensor) -> None:
         """Keep sequences with a clean, incomplete prefix for regrowth, the longest prefixes first."""
@@ -118,3 +139,23 @@ class Acceptance:
             parents, keep = torch.cat([self._parents[0], parents]), torch.cat([self._parents[1], keep])
         best = torch.argsort(keep, descending=True, stable=True)[: self.batch]
         self._parents = (parents[best], keep[best])
+
+    def _choose(self, wanted: int) -> list[tuple[Tensor, list[int]]]:
+        """Those with tokens not seen before first, then the fullest: one Jacobian pass then gives the most rows."""
+        chosen: list[tuple[Tensor, list[int]]] = []
+        have = 0
+        self._pool.sort(key=lambda u: -len(u.keys))
+        for only_new_tokens in (True, False):
+            rest = []
+            for usable in self._pool:
+                fresh = usable.fresh(self._seen)
+                wants = have < wanted if not only_new_tokens else not usable.tokens() <= self._covered
+                if fresh and wants:
+                    chosen.append((usable.sequence, fresh))
+                    have += len(fresh)
+                    self._seen.update(usable.keys.values())
+                    self._covered |= usable.tokens()
+                elif fresh:
+                    rest.append(usable)
+            self._pool = rest
+        return chosen

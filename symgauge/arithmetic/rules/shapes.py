@@ -20,7 +20,12 @@ def _axis(x: Jet, dim: int, extra: int = 0) -> int:
     return dim % max(x.shadow.dim() + extra, 1)
 
 
-@rule(aten.view, aten._unsafe_view, aten.reshape, view=True)
+@rule(aten._unsafe_view)
+def _unsafe_view(c: Calculus, x: Jet, shape: list[int]) -> Jet:
+    return _view(c, x, shape)
+
+
+@rule(aten.view, view=True)
 def _view(c: Calculus, x: Jet, shape: list[int]) -> Jet:
     target = x.shadow.reshape(shape).shape
     return c.move(lambda t: t.reshape(target), x, lambda t: t.reshape(t.shape[0], *target))
