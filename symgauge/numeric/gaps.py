@@ -1,0 +1,64 @@
+"""A rank read off floating-point singular values, with the gap that justifies it, or not at all."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from symgauge.errors import InvalidInput, Undecided
+
+
+@dataclass(frozen=True)
+class RankWithGap:
+    """A rank and the singular values on both sides of the cut."""
+
+    rank: int
+    smallest_kept: float
+    """The rank-th singular value; NaN for rank 0."""
+    largest_dropped: float
+    """The next one; for full rank (or an exact zero) the rounding level of the largest."""
+    gap: float
+    """Their ratio."""
+
+    def as_dict(self) -> dict[str, float]:
+        """Plain data for a claim's record."""
+        return {"rank": self.rank, "gap": self.gap, "kept": self.smallest_kept, "dropped": self.largest_dropped}
+
+
+def rank_with_gap(matrix: Tensor, min_gap: float = 1e4) -> RankWithGap:
+    """Rank of an (m, n) matrix: the cut with the widest ratio of neighbouring singular values.
+
+    Values below ε · max(m, n) · σ₁ count as that rounding level, so gaps inside the noise do not count. The zero matrix
+    has rank 0. Raises :class:`Undecided` if the widest ratio is below ``min_gap``, if a second cut is as good within a
+    factor of ten, or if an entry is not finite; :class:`InvalidInput` for an empty matrix or ``min_gap`` ≤ 1.
+    """
+    if matrix.dim() != 2 or matrix.numel() == 0:
+        raise InvalidInput(f"a rank needs a matrix with entries, not shape {tuple(matrix.shape)}")
+    if not min_gap > 1:
+        raise InvalidInput(f"min_gap must exceed 1, not {min_gap!r}")
+    if not bool(torch.isfinite(matrix).all()):
+        raise Undecided("the matrix has entries that are not finite, so it has no numerical rank")
+    values = torch.linalg.svdvals(matrix).double().cpu()
+    top = float(values[0])
+    if top == 0:
+        return RankWithGap(0, math.nan, 0.0, math.inf)
+    noise = torch.finfo(matrix.dtype).eps * max(matrix.shape) * top
+    raised = torch.cat([values, values.new_tensor([noise])]).clamp_min(noise)
+    ratios = raised[:-1] / raised[1:]
+    order = torch.argsort(ratios, descending=True)
+    cut = int(order[0])
+    gap = float(ratios[cut])
+    if gap < min_gap:
+        raise Undecided(
+            f"no clear gap: the widest ratio of singular values is {gap:.3g}, at rank {cut + 1} of {len(values)}, and "
+            f"{min_gap:.3g} was asked for; use the exact engine"
+        )
+    if len(order) > 1 and float(ratios[int(order[1])]) >= max(min_gap, gap / 10):
+        raise Undecided(
+            f"two cuts are equally good: ranks {cut + 1} and {int(order[1]) + 1} with gaps {gap:.3g} and "
+            f"{float(ratios[int(order[1])]):.3g}; use the exact engine"
+        )
+    return RankWithGap(cut + 1, float(values[cut]), float(raised[cut + 1]), gap)

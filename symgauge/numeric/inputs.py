@@ -1,0 +1,26 @@
+"""Random inputs for an architecture, from a seed."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from symgauge.architecture import Architecture
+from symgauge.errors import InvalidInput
+
+
+def random_inputs(architecture: Architecture, seed: int = 0, *, batch: int = 3, length: int | None = None) -> Tensor:
+    """Token ids (batch, length) int64, or without a vocabulary vectors (batch, length, d_model) float64.
+
+    ``length`` is the architecture's context (at most 8) unless given. Raises :class:`InvalidInput` for sizes below 1
+    and for sequences longer than the position table.
+    """
+    length = min(architecture.context, 8) if length is None else length
+    if batch < 1 or length < 1:
+        raise InvalidInput(f"inputs need at least one sequence of one position; batch={batch}, length={length}")
+    if architecture.position_table and length > architecture.context:
+        raise InvalidInput(f"length {length} does not fit the position table of {architecture.context} rows")
+    generator = torch.Generator().manual_seed(seed)
+    if architecture.is_model:
+        return torch.randint(architecture.vocabulary, (batch, length), generator=generator)
+    return torch.randn((batch, length, architecture.d_model), generator=generator, dtype=torch.float64)
