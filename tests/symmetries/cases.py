@@ -1,0 +1,85 @@
+"""Small architectures with distinct sizes that between them use every family."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from symgauge.architecture import Architecture, Experts, Latent, Rotary
+from symgauge.symmetries import Symmetry, families
+from symgauge.symmetries.base import Output
+
+SIZES: dict[str, Any] = {
+    "d_model": 9, "heads": 4, "groups": 4, "d_k": 3, "d_v": 5, "d_ff": 7, "layers": 2, "vocabulary": 13, "context": 6,
+    # A visible ε: with a tiny one every norm nearly has the scale symmetry that only ε = 0 gives.
+    "extra": {"epsilon": 0.1},
+}  # fmt: skip
+BIASES = {name: True for name in ("query_bias", "key_bias", "value_bias", "output_bias", "ff_bias")}
+TURNING = Rotary((Fraction(1, 7), Fraction(2, 9)))
+PARTIAL = Rotary((Fraction(1, 7),), unrotated=2)
+LAYER = {"norm": "layer", "norm_offset": True, "final_norm": True}
+RMS = {"norm": "rms", "final_norm": True, "gated": True, "activation": "silu"}
+GPT2 = {**SIZES, **BIASES, **LAYER, "position_table": True}
+LLAMA = {**SIZES, **RMS, "d_k": 4, "rotary": TURNING, "groups": 2}
+BERT = {
+    **SIZES, **BIASES, "norm": "layer", "norm_offset": True, "placement": "post", "embedding_norm": True, "causal": False,
+    "position_table": True, "token_types": 2, "head_transform": True, "tied": True, "head_bias": True,
+}  # fmt: skip
+NEOX = {**SIZES, **BIASES, **LAYER, "placement": "parallel", "rotary": PARTIAL, "d_k": 4}
+FALCON = {**SIZES, **LAYER, "placement": "parallel_shared", "rotary": TURNING, "d_k": 4, "groups": 1}
+GEMMA = {**LLAMA, "placement": "sandwich", "tied": True, "attention_softcap": 2.0, "logit_softcap": 3.0}
+MIXTRAL = {**LLAMA, "experts": Experts(3, 2, 6)}
+DEEPSEEK = {
+    **LLAMA, "groups": 4, "d_k": 7, "latent": Latent(6, 8, 4),
+    "experts": Experts(3, 2, 5, shared=2, routing="sigmoid", first=1),
+}  # fmt: skip
+ALONE = {**SIZES, "vocabulary": 0, "layers": 1, "residual": False, "d_ff": 0}
+
+_CASES: dict[str, dict[str, Any]] = {
+    "attention": {**ALONE, **BIASES, "groups": 2},
+    "attention-values-biased": {**ALONE, **BIASES, "output_bias": False},
+    "attention-linear": {**ALONE, "attention": "linear", "groups": 2, "query_bias": True},
+    "attention-classes": {
+        **ALONE, "d_k": 10, "d_model": 11, "rotary": Rotary(tuple(Fraction(n, 14) for n in (2, 12, 7, 0)), unrotated=2),
+        "key_bias": True,
+    },
+    "block": {**GPT2, "vocabulary": 0, "layers": 1, "position_table": False, "final_norm": False},
+    "chain": {**ALONE, **BIASES, "layers": 2},
+    "gpt2": {**GPT2, "tied": True},
+    "gpt2-untied": {**GPT2, "head_bias": True},
+    "gpt2-scale-free": {**GPT2, "tied": True, "epsilon_is_zero": True, "head_bias": True},
+    "gpt2-without-offsets": {**GPT2, "norm_offset": False, "activation": "relu"},
+    "bert": BERT,
+    "bert-scale-free": {**BERT, "epsilon_is_zero": True, "activation": "relu"},
+    "neox": NEOX,
+    "falcon": FALCON,
+    "llama": LLAMA,
+    "llama-scale-free": {**LLAMA, "epsilon_is_zero": True, "activation": "relu2"},
+    "qwen2": {**LLAMA, "tied": True, "query_bias": True, "key_bias": True, "value_bias": True},
+    "qwen3": {**LLAMA, "qk_norm": True, "epsilon_is_zero": True},
+    "gemma2": GEMMA,
+    "gemma2-scale-free": {**GEMMA, "epsilon_is_zero": True},
+    "mixtral": MIXTRAL,
+    "switch": {**LLAMA, "experts": Experts(3, 1, 6)},
+    "deepseek": DEEPSEEK,
+    "deepseek-scale-free": {**DEEPSEEK, "epsilon_is_zero": True},
+    "no-norm": {**SIZES, **BIASES, "head_bias": True},
+    "no-norm-tied": {**SIZES, **BIASES, "rotary": TURNING, "d_k": 4, "groups": 1, "key_bias": False, "tied": True},
+}  # fmt: skip
+ARCHITECTURES = {name: Architecture(**fields, name=name) for name, fields in _CASES.items()}
+
+
+def acting() -> list[tuple[str, Output, str]]:
+    """(architecture, output, family) for every family that acts; probabilities only where the family needs them."""
+    found: list[tuple[str, Output, str]] = []
+    for name, a in ARCHITECTURES.items():
+        logits = [family.name for family in families(a)]
+        found += [(name, "logits", family) for family in logits]
+        if a.is_model:
+            more = [family.name for family in families(a, "probabilities") if family.name not in logits]
+            found += [(name, "probabilities", family) for family in more]
+    return found
+
+
+def family_of(a: Architecture, output: Output, name: str) -> Symmetry:
+    return next(family for family in families(a, output) if family.name == name)
