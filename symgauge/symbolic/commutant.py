@@ -106,6 +106,18 @@ def standard_frequencies(rotated: int, base: int = 10_000) -> tuple[sp.Expr, ...
     return tuple(sp.Integer(base) ** sp.Rational(-2 * j, rotated) / (2 * sp.pi) for j in range(rotated // 2))
 
 
+def cross_block_determinant() -> tuple[sp.Expr, sp.Expr, sp.Expr]:
+    """The determinant of X ↦ R(ω)X − XR(ω') on 2×2 blocks, as computed, with its two angles.
+
+    It equals 4(cos ω − cos ω')², so a block between planes of different cosine must vanish: the reason for the classes.
+    """
+    first, second = sp.symbols("ω ω'", real=True)
+    blocks = [sp.Matrix([[sp.cos(w), -sp.sin(w)], [sp.sin(w), sp.cos(w)]]) for w in (first, second)]
+    unknown = sp.Matrix(2, 2, sp.symbols("x0:4"))
+    image = blocks[0] * unknown - unknown * blocks[1]
+    return sp.simplify(sp.Matrix(list(image)).jacobian(list(unknown)).det()), first, second
+
+
 # --- classes of angles
 
 _ZERO, _HALF = ("turn", Fraction(0)), ("turn", Fraction(1, 2))

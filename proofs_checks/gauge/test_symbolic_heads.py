@@ -1,0 +1,150 @@
+"""The group acting on heads (Definition 3.1), and mixing of values across heads (Lemma B.6)."""
+
+from __future__ import annotations
+
+from random import Random
+
+import sympy as sp
+
+from proofs_checks.gauge.symbolic_support import is_zero, proves
+from symgauge.claims import EvidenceLog, claim, equal
+from symgauge.symbolic import head_mixing
+from symgauge.symbolic.dimensions import h
+from symgauge.symbolic.group import GaugeElement, act, compose, invariants, inverse, random_element
+from symgauge.symbolic.identities import d, d_k, d_v, matrix
+from symgauge.symbolic.instances import general_matrix
+from symgauge.symbolic.proof import prove_equal
+from symgauge.symbolic.tangent import random_attention
+from symgauge.symbolic.words import Facts
+
+
+@claim(
+    id="gauge/def-3.1",
+    source="gauge",
+    place="Definition 3.1, (6)–(7)",
+    statement=r"(6)–(7) define an action of the semidirect product of $GL(d_k)^h\times GL(d_v)^h$ and $S_h$ on "
+    r"parameters.",
+    verdict="holds",
+    remark=r"It is a right action, $\theta\cdot(A,\sigma)\cdot(B,\tau) = \theta\cdot(A\,(B\circ\sigma^{-1}), "
+    r"\sigma\circ\tau)$, of the "
+    r"wreath product $(GL(d_k)\times GL(d_v))\wr S_h$.",
+)
+@claim(
+    id="gauge/def-3.1b",
+    source="gauge",
+    place="Definition 3.1 against the abstract, §1, Theorem 3.6, (48)",
+    statement=r"The group is $(GL(d_k)^h\times GL(d_v)^h)\rtimes S_h$ and also $(GL(d_k)^h\times GL(d_v)^h)\times "
+    r"S_h$.",
+    verdict="inconsistent",
+    correction=r"The product is semidirect, not direct, for $h\ge2$.",
+)
+def test_action(evidence: EvidenceLog) -> None:
+    action, product = "gauge/def-3.1", "gauge/def-3.1b"
+    point = random_attention(d=4, d_k=2, d_v=3, groups=(0, 1, 2))
+    w_k, a, b = matrix("W_K", d, d_k), matrix("A", d_k, d_k), matrix("B", d_k, d_k)
+    evidence.proof(
+        r"on one head, for every size: $W_KA^{-\top}B^{-\top} = W_K((AB)^{-1})^\top$, so acting by $A$ then $B$ "
+        r"is acting by $AB$",
+        proves(lambda: prove_equal(w_k * a.I.T * b.I.T, w_k * (a * b).I.T)),
+        only=action,
+    )
+    evidence.control(
+        r"the order $BA$",
+        not proves(lambda: prove_equal(w_k * a.I.T * b.I.T, w_k * (b * a).I.T)),
+        kind="proof",
+        only=action,
+    )
+    triples = [[random_element(3, 2, 3, 3 * s + i) for i in range(3)] for s in range(6)]
+    evidence.exact(
+        "acting twice is acting by the composite, on integer matrices",
+        all(act(act(point, f), g) == act(point, compose(f, g)) for f, g, _ in triples),
+        cases=len(triples),
+        only=action,
+    )
+    evidence.exact(
+        "composition is associative, and every element has an inverse",
+        all(compose(compose(f, g), k) == compose(f, compose(g, k)) for f, g, k in triples)
+        and all(act(act(point, f), inverse(f)) == point for f, *_ in triples),
+        cases=len(triples),
+        only=action,
+    )
+    evidence.exact(
+        "the action keeps the multiset of $(M_i, N_i)$",
+        all(invariants(act(point, f)) == invariants(point) for f, *_ in triples),
+        cases=len(triples),
+        only=action,
+    )
+
+    def direct(first: GaugeElement, second: GaugeElement) -> GaugeElement:
+        pairs = zip(first.a, second.a, strict=True), zip(first.c, second.c, strict=True)
+        a, c = (tuple(x * y for x, y in pair) for pair in pairs)
+        return GaugeElement(a, c, tuple(first.sigma[j] for j in second.sigma))
+
+    swap, scale = random_element(3, 2, 3, 1, sigma=(1, 0, 2)), random_element(3, 2, 3, 2, sigma=(0, 1, 2))
+    evidence.control(
+        "the law of the direct product",
+        act(act(point, swap), scale) != act(point, direct(swap, scale)),
+        kind="exact",
+        only=action,
+    )
+    commute = compose(swap, scale) == compose(scale, swap)
+    evidence.audit(
+        "a swap of two heads commutes with the continuous factor, as in a direct product", commute, only=product
+    )
+    evidence.exact("it does not: the product is semidirect", not commute, on="correction", only=product)
+
+
+@claim(
+    id="gauge/lem-B.6",
+    source="gauge",
+    place="Lemma B.6",
+    statement=r"A matrix $P\in GL(hd_v)$ acting on concatenated values ($W_O\mapsto P^{-1}W_O$) that preserves MHA has "
+    r"$P_{ii} = I_{d_v}$ and $P_{ij} = 0$, up to a permutation $P_\sigma$ of blocks.",
+    verdict="refuted",
+    correction=r"With $W_V$, $W_O$ of rank $hd_v$ and distinct $M_i$: exactly the $P = "
+    r"\operatorname{diag}(C_1,\dots,C_h)$ "
+    r"with any $C_i\in GL(d_v)$; no block permutation, since queries and keys stay.",
+)
+def test_mixing_of_heads(evidence: EvidenceLog) -> None:
+    one = head_mixing.head_changes(sp.Matrix([1, 0]), sp.Matrix([[0, 1]]), sp.Matrix([[2]]), 1)
+    evidence.exact(
+        "whatever preserves the heads has unit diagonal blocks",
+        not is_zero(*one),
+        counterexample=r"$h = d_v = 1$, $P = 2$: $W_V\mapsto2W_V$, $W_O\mapsto W_O/2$ changes nothing",
+    )
+    rng = Random(4)
+    w_v, w_o = general_matrix(5, 2, rng), general_matrix(2, 5, rng)
+    swapped = head_mixing.head_changes(w_v, w_o, sp.Matrix([[0, 1], [1, 0]]), 2)
+    evidence.exact(
+        "a permutation of blocks preserves the heads",
+        is_zero(*swapped),
+        counterexample=r"$h = 2$, $d_v = 1$, general $W_V$, $W_O$: the swap exchanges $N_1\ne N_2$ under fixed "
+        r"$M_1\ne M_2$",
+    )
+    shapes = ((2, 1), (2, 2), (3, 1), (3, 2))
+    dimensions, blocks = [], True
+    for heads, size in shapes:
+        full = heads * size
+        basis = head_mixing.preserving_basis(general_matrix(7, full, rng), general_matrix(full, 7, rng), heads)
+        dimensions.append(len(basis))
+        dense = [element.to_Matrix() for element in basis]
+        blocks &= all(m[i, j] == 0 for m in dense for i in range(full) for j in range(full) if i // size != j // size)
+    evidence.exact(
+        "the linear conditions $PE_j = E_jP$ solved: block-diagonal, diagonal blocks free",
+        blocks,
+        on="correction",
+        figures={"dimensions": equal(dimensions, [heads * v**2 for heads, v in shapes])},
+        cases=len(shapes),
+    )
+    full_size = matrix("P", h * d_v, h * d_v).shape
+    p, e_i, e_j = (sp.MatrixSymbol(name, *full_size) for name in ("P", "E_i", "E_j"))
+    facts = Facts(commuting=((p, e_j),), equations=((e_i * e_j, sp.ZeroMatrix(*full_size)),))
+    evidence.proof(
+        r"for every size: $PE_j = E_jP$ and $E_iE_j = 0$ give $E_iPE_j = 0$, the off-diagonal blocks vanish",
+        proves(lambda: prove_equal(e_i * p * e_j, sp.ZeroMatrix(*full_size), facts)),
+        on="correction",
+    )
+    kept = head_mixing.head_changes(w_v, w_o, sp.diag(2, -3), 2)
+    evidence.exact(r"$\operatorname{diag}(2,-3)$ preserves both heads", is_zero(*kept), on="correction")
+    mixed = head_mixing.head_changes(w_v, w_o, sp.Matrix([[1, 1], [0, 1]]), 2)
+    evidence.control("a shear across heads", not is_zero(*mixed), kind="exact")

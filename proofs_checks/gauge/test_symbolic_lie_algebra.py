@@ -1,0 +1,174 @@
+"""The steps of Lemma B.3 and the generators of E.1."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from proofs_checks.gauge.symbolic_support import is_zero, proves
+from symgauge.claims import EvidenceLog, at_least, claim, equal
+from symgauge.symbolic import lie_algebra as lie
+from symgauge.symbolic import linearised
+from symgauge.symbolic.identities import d, d_k, matrix
+from symgauge.symbolic.proof import prove_equal
+from symgauge.symbolic.tangent import Attention, random_attention
+
+SIZES = ((4, 2, 3, 2), (5, 3, 2, 2), (5, 2, 3, 3))  # d, d_k, d_v, heads
+
+
+def points() -> list[Attention]:
+    """General rational points, among them d < 2 d_k and h d_v ≠ d."""
+    return [random_attention(d=w, d_k=k, d_v=v, groups=range(heads), seed=w) for w, k, v, heads in SIZES]
+
+
+@claim(
+    id="gauge/eq-32",
+    source="gauge",
+    place="(32)",
+    statement=r"If $X(\delta W_QW_K^\top + W_Q\delta W_K^\top)X^\top = 0$ for all $X$, then "
+    r"$\delta W_QW_K^\top + W_Q\delta W_K^\top = 0$.",
+    verdict="holds",
+    remark=r"Inputs need $n \ge 2$ tokens: one token leaves the skew part free, $xSx^\top = 0$. The paper states the "
+    r"first formula as (31), where the shapes do not match.",
+)
+def test_linearised_condition(evidence: EvidenceLog) -> None:
+    evidence.proof("the derivative of the scores, for every size", proves(linearised.prove_score_derivative))
+    size = 4
+    unknown = sp.Matrix(size, size, lambda i, j: sp.Symbol(f"s{i}{j}"))
+    pairs = [
+        sp.Matrix([[int(i == a) for i in range(size)], [int(i == b) for i in range(size)]])
+        for a in range(size)
+        for b in range(size)
+    ]
+    two_tokens = [(x * unknown * x.T)[0, 1] for x in pairs]
+    evidence.exact(
+        "rows $e_a, e_b$ of $X$ read off every entry of the matrix between",
+        two_tokens == list(unknown),
+        cases=len(pairs),
+    )
+    one_token = [(x[0, :] + c * x[1, :]) * unknown * (x[0, :] + c * x[1, :]).T for x in pairs for c in (0, 1, 2)]
+    solved = sp.solve([entry[0] for entry in one_token], list(unknown), dict=True)[0]
+    skew = len(unknown.free_symbols) - len(solved)
+    evidence.control(
+        "one token alone leaves a skew matrix free",
+        figures={"free": at_least(skew, size * (size - 1) // 2)},
+        kind="exact",
+    )
+
+
+@claim(
+    id="gauge/B.3-perp",
+    source="gauge",
+    place="B.3, after (32)",
+    statement=r"With $W_Q$, $W_K$ of full column rank, (32) forces $\Delta_\perp = 0$ and "
+    r"$\delta W_K = -W_KX_i^\top$ where $X_i = W_Q^\dagger\delta W_Q$.",
+    verdict="holds",
+)
+def test_query_key_directions(evidence: EvidenceLog) -> None:
+    evidence.proof(
+        r"for every size: $\Pi\,\delta W_Q = 0$, where $\Pi W_Q = 0$",
+        proves(linearised.prove_perpendicular_part_vanishes),
+    )
+    evidence.proof(
+        r"for every size: $\delta W_K = -W_K(W_Q^+\delta W_Q)^\top$", proves(linearised.prove_key_follows_query)
+    )
+    shapes = ((2, 1), (3, 1), (3, 2), (4, 2))
+    found = [linearised.generic_kernel_dimension(rows, columns) for rows, columns in shapes]
+    evidence.proof(
+        "the conditions with symbolic entries, solved over their field of rational functions",
+        figures={"kernel dimensions": equal(found, [columns**2 for _, columns in shapes])},
+    )
+    dQ = linearised.dQ
+    no_rank = proves(
+        lambda: prove_equal(linearised.PI * dQ * linearised.W_K.T * linearised.K_LEFT.T, linearised.PI * dQ)
+    )
+    evidence.control("the first step without the rank of $W_K$", not no_rank, kind="proof")
+    flat = Attention(
+        (sp.Matrix([1, 0, 0]),), (sp.zeros(3, 1),), (sp.Matrix([0, 1, 0]),), (sp.Matrix([[0, 0, 1]]),), (0,)
+    )
+    kernel = lie.characterise(flat, [lie.query_key_generators(flat)]).kernel.dimension
+    evidence.control(
+        "$W_K = 0$ leaves $\\delta W_Q$ free", figures={"kernel": at_least(kernel, 1 + 1 + 1)}, kind="exact"
+    )
+
+
+@claim(
+    id="gauge/B.3-vo",
+    source="gauge",
+    place="B.3, after (32)",
+    statement=r"Similarly, on $\Theta_0$, $\delta W_V = W_VY_i$ and $\delta W_{O,i} = -Y_iW_{O,i}$ for some "
+    r"$Y_i\in\mathfrak{gl}(d_v)$.",
+    verdict="holds-if",
+    condition=r"$\operatorname{rank} W_{O,i} = d_v$, which A1–A6 do not ask for.",
+)
+def test_value_output_directions(evidence: EvidenceLog) -> None:
+    w_v, w_o, moved = sp.Matrix([1, 0]), sp.zeros(1, 2), sp.Matrix([0, 1])
+    keeps = is_zero(moved * w_o + w_v * sp.zeros(1, 2))
+    in_span = sp.Matrix.hstack(w_v, moved).rank() == 1
+    evidence.exact(
+        "every first-order change has that form",
+        not keeps or in_span,
+        counterexample=r"$d = 2$, $d_v = 1$, $W_V = (1,0)^\top$, $W_O = 0$: $\delta W_V = (0,1)^\top$ changes nothing "
+        r"and is no multiple of $W_V$",
+    )
+    evidence.proof("for every size, step by step", proves(linearised.prove_value_output), on="condition")
+    results = [lie.characterise(p, [lie.query_key_generators(p), lie.value_output_generators(p)]) for p in points()]
+    evidence.exact(
+        "the linear conditions solved at general rational points: nothing outside the generators",
+        all(r.inside and r.free for r in results),
+        on="condition",
+        figures={
+            "kernel": [r.kernel.dimension for r in results],
+            "unexplained": equal([r.unexplained for r in results], [0] * len(results)),
+        },
+        cases=len(results),
+    )
+    first, *_ = points()
+    silent = Attention(first.w_q, first.w_k, first.w_v, (sp.zeros(3, 4), first.w_o[1]), first.groups)
+    extra = lie.characterise(
+        silent, [lie.query_key_generators(silent), lie.value_output_generators(silent)]
+    ).unexplained
+    evidence.control("with $W_{O,1} = 0$ there is more", figures={"unexplained": at_least(extra, 1)}, kind="exact")
+
+
+@claim(
+    id="gauge/eq-73..74",
+    source="gauge",
+    place="(73)–(74)",
+    statement=r"$\delta W_Q = W_QE_{pq}$, $\delta W_K = -W_KE_{pq}^\top$ and $\delta W_V = W_VE_{rs}$, $\delta "
+    r"W_O = -E_{rs}W_O$ "
+    r"are the generators of $\mathfrak{g}_{\max}$.",
+    verdict="holds",
+)
+@claim(
+    id="gauge/prop-E.1d",
+    source="gauge",
+    place="E.1",
+    statement=r"The generators are linearly independent on $\Theta_0$ and span $h(d_k^2+d_v^2)$ dimensions per layer.",
+    verdict="holds",
+)
+def test_generators(evidence: EvidenceLog) -> None:
+    evidence.proof("tangent to the fibre, for every size", proves(lie.prove_tangency))
+    evidence.proof(
+        "closed under the bracket of vector fields, $[v_X, v_{X'}] = v_{[X,X']}$, for every size",
+        proves(lie.prove_bracket_closure),
+    )
+    x, y = matrix("X", d_k, d_k), matrix("X'", d_k, d_k)
+    w_q, wrong = matrix("W_Q", d, d_k), matrix("W_Q", d, d_k) * (y * x - x * y)
+    field = lambda z: {w_q: w_q * z}  # noqa: E731
+    evidence.control(
+        "the bracket with the other sign",
+        not proves(lambda: prove_equal(lie.bracket(field(x), field(y))[w_q], wrong)),
+        kind="proof",
+    )
+    ranks = [lie.characterise(p, [lie.query_key_generators(p), lie.value_output_generators(p)]).rank for p in points()]
+    evidence.exact(
+        "rank of the generators at general rational points",
+        figures={"rank": equal(ranks, [heads * (k**2 + v**2) for _, k, v, heads in SIZES])},
+        cases=len(ranks),
+    )
+    flat = Attention((sp.zeros(3, 1),), (sp.zeros(3, 1),), (sp.Matrix([0, 1, 0]),), (sp.Matrix([[0, 0, 1]]),), (0,))
+    evidence.control(
+        "at $W_Q = W_K = 0$ they are dependent",
+        not lie.characterise(flat, [lie.query_key_generators(flat)]).free,
+        kind="exact",
+    )

@@ -1,0 +1,171 @@
+"""The commutant of rotary rotations: (4), (5), Proposition D.1."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import sympy as sp
+
+from proofs_checks.gauge.rotary_support import FIRST, OPPOSITE, SECOND, kernel_with_rotations
+from proofs_checks.gauge.symbolic_support import is_zero, proves, record_identity
+from symgauge.claims import EvidenceLog, at_least, claim, equal
+from symgauge.symbolic import lie_algebra as lie
+from symgauge.symbolic.commutant import (
+    commutant_basis,
+    rotation_matrix,
+)
+from symgauge.symbolic.identities import d_k, matrix
+from symgauge.symbolic.proof import prove_equal
+from symgauge.symbolic.tangent import first_order_kernel, random_attention
+from symgauge.symbolic.words import Facts
+
+
+@claim(
+    id="gauge/eq-5",
+    source="gauge",
+    place="(5)",
+    statement=r"With rotary positions the query–key freedom is $\mathcal C_{RoPE} = \{A\in GL(d_k): [A, R_{pos}] "
+    r"= 0$ for all positions$\}$.",
+    verdict="holds",
+)
+def test_query_key_freedom_is_the_commutant(evidence: EvidenceLog) -> None:
+    record_identity(evidence, "rotary_commutant")
+    a, b, r = matrix("A", d_k, d_k), matrix("B", d_k, d_k), matrix("R", d_k, d_k)
+    word = a * r * b.T * a
+    by_zero = Facts(equations=((b.T * a, sp.Identity(d_k)),))  # p = 0: A Bᵀ = I, so Bᵀ A = I
+    by_position = Facts(equations=((a * r * b.T, r),))
+    evidence.proof(
+        r"conversely, for every size: $AR_pB^\top = R_p$ for all $p$ gives $B = A^{-\top}$ at $p = 0$, then $AR_p "
+        r"= R_pA$",
+        proves(lambda: prove_equal(word, a * r, by_zero)) and proves(lambda: prove_equal(word, r * a, by_position)),
+    )
+    point, found = kernel_with_rotations([FIRST, SECOND])
+    evidence.exact(
+        "exact first-order kernel of rotary attention: spanned by the commutant and $\\mathfrak{gl}(d_v)$",
+        found.inside and found.free,
+        figures={"kernel": found.kernel.dimension, "unexplained": equal(found.unexplained, 0)},
+    )
+    everything = lie.characterise(point, [lie.query_key_generators(point)])
+    evidence.control("all of $\\mathfrak{gl}(d_k)$ in place of the commutant", not everything.inside, kind="exact")
+
+
+@claim(
+    id="gauge/prop-D.1a",
+    source="gauge",
+    place="Proposition D.1",
+    statement=r"If $\omega_j/\pi\notin\mathbb Q$, the commutant of $\{R(\omega_jp)\}$ in $GL(2,\mathbb R)$ is "
+    r"$\{aI_2+bJ: a,b\in\mathbb R\}\cong GL(1,\mathbb C)$.",
+    verdict="holds-if",
+    condition=r"$(a,b)\neq(0,0)$.",
+    remark=r"Irrationality is more than is needed: $\omega\notin\pi\mathbb Z$ suffices (dimension 2 at $\omega = "
+    r"\pi/2$), and at "
+    r"$\omega\in\pi\mathbb Z$ the commutant is $GL(2,\mathbb R)$.",
+)
+def test_commutant_of_one_plane(evidence: EvidenceLog) -> None:
+    a, b, c, e, omega = sp.symbols("a b c e omega", real=True)
+    rotation = sp.Matrix([[sp.cos(omega), -sp.sin(omega)], [sp.sin(omega), sp.cos(omega)]])
+    general, block = sp.Matrix([[a, b], [c, e]]), sp.Matrix([[a, -b], [b, a]])
+    commutator = general * rotation - rotation * general
+    expected = sp.sin(omega) * sp.Matrix([[b + c, e - a], [e - a, -(b + c)]])
+    evidence.exact(
+        "every $aI_2+bJ$ lies in $GL(2,\\mathbb R)$",
+        block.subs({a: 0, b: 0}).det() != 0,
+        counterexample="$a = b = 0$ is the zero matrix",
+    )
+    evidence.proof(
+        r"$[A, R(\omega)] = \sin\omega\begin{pmatrix}b+c&e-a\\e-a&-(b+c)\end{pmatrix}$ for every $A$ and "
+        r"$\omega$, so for "
+        r"$\sin\omega\ne0$ it vanishes exactly when $e = a$, $c = -b$",
+        is_zero(commutator - expected),
+        on="condition",
+    )
+    evidence.proof(
+        r"$\det(aI+bJ) = a^2+b^2$, and $(aI+bJ)(a'I+b'J)$ multiplies as complex numbers",
+        sp.expand(block.det() - a**2 - b**2) == 0
+        and is_zero(
+            block * block.subs({a: c, b: e}, simultaneous=True)
+            - sp.Matrix([[a * c - b * e, -(a * e + b * c)], [a * e + b * c, a * c - b * e]])
+        ),
+        on="condition",
+    )
+    dimensions = [len(commutant_basis([angle])) for angle in (FIRST, SECOND, OPPOSITE)]
+    evidence.exact(
+        "exact linear solve at angles that are irrational parts of a turn",
+        figures={"dimensions": equal(dimensions, [2, 2, 2])},
+        on="condition",
+        cases=3,
+    )
+    half = len(commutant_basis([Fraction(1, 2)]))
+    evidence.control(
+        "at $\\omega = \\pi$ the commutant is larger", figures={"dimension": at_least(half, 3)}, kind="exact"
+    )
+
+
+@claim(
+    id="gauge/prop-D.1c",
+    source="gauge",
+    place="Proposition D.1, proof",
+    statement=r"By Schur's lemma, the plane being irreducible over $\mathbb C$, the commutant is the scalar "
+    r"algebra $\mathbb C$.",
+    verdict="inconsistent",
+    correction=r"Over $\mathbb C$ the plane splits into the characters $e^{\pm i\omega p}$, and the commutant "
+    r"there is $\mathbb C^2$. It is "
+    r"irreducible over $\mathbb R$, of complex type; that is why the real commutant is $\mathbb C$.",
+    remark="The conclusion is right; only the reason is not.",
+)
+def test_schur_argument(evidence: EvidenceLog) -> None:
+    omega = sp.Symbol("omega", real=True)
+    rotation = sp.Matrix([[sp.cos(omega), -sp.sin(omega)], [sp.sin(omega), sp.cos(omega)]])
+    lines = [sp.Matrix([1, sign * sp.I]) for sign in (1, -1)]
+    stable = [
+        is_zero(rotation * v - sp.exp(-sign * sp.I * omega).rewrite(sp.cos) * v)
+        for v, sign in zip(lines, (1, -1), strict=True)
+    ]
+    evidence.audit(
+        "number of invariant complex lines of an irreducible plane",
+        figures={"lines": equal(sum(stable), 0)},
+        counterexample=r"$(1,\pm i)^\top$ are eigenvectors of every $R(\omega)$",
+    )
+    evidence.proof(
+        r"$(1, \pm i)^\top$ span invariant lines with characters $e^{\mp i\omega}$", all(stable), on="correction"
+    )
+    real = rotation.subs(omega, sp.atan(sp.Rational(4, 3)))
+    evidence.exact(
+        "over ℝ the rotation by (3/5, 4/5) has no eigenvector, and its commutant has real dimension 2",
+        all(not value.is_real for value in real.eigenvals()) and len(commutant_basis([FIRST])) == 2,
+        on="correction",
+    )
+
+
+@claim(
+    id="gauge/eq-4",
+    source="gauge",
+    place="(4)",
+    statement=r"$Q_i^{RoPE} = Q_iR_{pos}$, $K_i^{RoPE} = K_iR_{pos}$ with $R_{pos}\in SO(d_k)$ encode positions.",
+    verdict="refuted",
+    correction=r"Each row has its own rotation, $q_tR_t$ and $k_sR_s$, and the score depends on $R_tR_s^\top = "
+    r"R_{t-s}$.",
+    remark="As printed, position drops out of the scores, and with it the restriction (5).",
+)
+def test_one_rotation_for_all_rows(evidence: EvidenceLog) -> None:
+    q, k, r = matrix("Q", 3, d_k), matrix("K", 3, d_k), matrix("R", d_k, d_k)
+    orthogonal = Facts(orthogonal=(r,))
+    evidence.proof(
+        "scores with one $R_{pos}$ for all rows depend on it",
+        not proves(lambda: prove_equal((q * r) * (k * r).T, q * k.T, orthogonal)),
+        counterexample=r"for every size and every rotation $QR(KR)^\top = QK^\top$",
+    )
+    x_t, r_t, r_s = sp.Matrix([[1, 2]]), *(rotation_matrix([a]).to_Matrix() for a in (FIRST, SECOND))
+    evidence.exact(
+        "row-wise rotations change the score, through $R_tR_s^\\top$ alone",
+        not is_zero((x_t * r_t) * (x_t * r_s).T - x_t * x_t.T)
+        and is_zero((x_t * r_t) * (x_t * r_s).T - x_t * (r_t * r_s.T) * x_t.T),
+        on="correction",
+    )
+    point = random_attention(d=4, d_k=2, d_v=3, groups=(0, 1))
+    unrestricted = first_order_kernel(point).dimension
+    evidence.exact(
+        "without row-wise rotations the kernel is that of $GL(d_k)$",
+        figures={"kernel": equal(unrestricted, 2 * (4 + 9))},
+        on="correction",
+    )
