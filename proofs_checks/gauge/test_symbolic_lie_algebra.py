@@ -152,6 +152,10 @@ def test_generators(evidence: EvidenceLog) -> None:
         "closed under the bracket of vector fields, $[v_X, v_{X'}] = v_{[X,X']}$, for every size",
         proves(lie.prove_bracket_closure),
     )
+    evidence.proof(
+        "free, for every size: $W_QX = 0$ forces $X = 0$ and $W_VY = 0$ forces $Y = 0$, by full column rank",
+        proves(linearised.prove_freeness),
+    )
     x, y = matrix("X", d_k, d_k), matrix("X'", d_k, d_k)
     w_q, wrong = matrix("W_Q", d, d_k), matrix("W_Q", d, d_k) * (y * x - x * y)
     field = lambda z: {w_q: w_q * z}  # noqa: E731

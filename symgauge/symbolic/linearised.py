@@ -70,6 +70,19 @@ def prove_value_output() -> tuple[Proof, ...]:
     )
 
 
+def prove_freeness() -> tuple[Proof, ...]:
+    """W_Q X = 0 gives X = 0, and W_V Y = 0 gives Y = 0: W⁺WX is X by full column rank, and 0 by the condition."""
+    x, y = matrix("X", d_k, d_k), matrix("Y", d_v, d_v)
+    proofs = []
+    for weight, left, algebra, size in ((W_Q, Q_LEFT, x, d_k), (W_V, V_LEFT, y, d_v)):
+        by_rank = Facts(equations=((left * weight, sp.Identity(size)),))
+        by_condition = Facts(equations=((weight * algebra, sp.ZeroMatrix(d, size)),))
+        product = left * weight * algebra
+        proofs.append(prove_equal(product, algebra, by_rank, f"{left} {weight} {algebra} = {algebra}"))
+        proofs.append(prove_equal(product, sp.ZeroMatrix(size, size), by_condition, f"{left} {weight} {algebra} = 0"))
+    return tuple(proofs)
+
+
 def generic_kernel_dimension(rows: int, columns: int) -> int:
     """Dimension of {(δA, δB) : δA Bᵀ + A δBᵀ = 0} for A, B of size rows×columns with *symbolic* entries, over their
     field of rational functions: the generic value at this size. It is columns² when rows ≥ columns."""

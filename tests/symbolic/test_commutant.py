@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from symgauge.errors import InvalidInput, Undecided
 from symgauge.symbolic.commutant import (
     CirclePoint,
+    ExactAngle,
     commutant_basis,
     rope_commutant_dimension,
     rotation_matrix,
@@ -19,7 +20,7 @@ from symgauge.symbolic.commutant import (
 A, B = CirclePoint(F(3, 5), F(4, 5)), CirclePoint(F(5, 13), F(12, 13))
 OPPOSITE, HALF_TURNED = CirclePoint(F(3, 5), F(-4, 5)), CirclePoint(F(-3, 5), F(-4, 5))
 
-TABLE = {
+TABLE: dict[str, tuple[list[ExactAngle], int, int]] = {
     "distinct": ([A, B], 0, 4),
     "equal": ([A, A], 0, 8),
     "opposite": ([A, OPPOSITE], 0, 8),
@@ -90,7 +91,7 @@ def test_bad_input_is_named():
     with pytest.raises(InvalidInput, match="must be 1"):
         CirclePoint(F(1, 2), F(1, 2))
     with pytest.raises(InvalidInput, match="layout"):
-        commutant_basis([A], layout="sideways")
+        commutant_basis([A], layout="sideways")  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="no channel"):
         commutant_basis([])
     with pytest.raises(InvalidInput, match="exact solve"):

@@ -1,5 +1,7 @@
 """Formulas against numbers measured elsewhere, and against the exact first-order kernels where these apply."""
 
+from typing import Any
+
 import pytest
 import sympy as sp
 
@@ -61,7 +63,7 @@ def test_bert_scales_without_epsilon():
     ],
 )
 def test_attention_formulas_are_the_exact_kernel_dimensions(formula, point):
-    sizes = {"d": 5, "d_k": 2, "d_v": 3}
+    sizes: dict[str, Any] = {"d": 5, "d_k": 2, "d_v": 3}
     groups = point["groups"]
     symbols = {str(symbol) for symbol in formula.total.free_symbols}
     given = {"h": len(groups), "g": max(groups) + 1} | sizes
@@ -83,4 +85,4 @@ def test_bad_input_is_named():
     with pytest.raises(InvalidInput, match="probabilities"):
         dims.gpt2_model(tied=True, output="odds")
     with pytest.raises(InvalidInput, match="not one of"):
-        dims.feed_forward("sine")
+        dims.feed_forward("sine")  # type: ignore[arg-type]

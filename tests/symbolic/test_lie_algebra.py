@@ -82,6 +82,7 @@ def test_lemma_b3_step_by_step():
     assert len(linearised.prove_perpendicular_part_vanishes()) == 2
     assert len(linearised.prove_key_follows_query()) == 2
     assert len(linearised.prove_value_output()) == 4
+    assert len(linearised.prove_freeness()) == 4
 
 
 def test_lemma_b3_needs_its_hypotheses():

@@ -2,6 +2,8 @@
 
 import pytest
 import sympy as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from symgauge.errors import InvalidInput
 from symgauge.symbolic.functions import Entrywise, RowSoftmax, layer_norm, rms_norm
@@ -144,3 +146,31 @@ def test_refute_refuses_an_instance_that_agrees():
 def test_bad_input_is_named(expression, message):
     with pytest.raises(InvalidInput, match=message):
         expression()
+
+
+letters = st.sampled_from([A, B, A.T, B.T, A.I, B.I.T])
+words = st.lists(letters, min_size=1, max_size=4).map(lambda factors: sp.MatMul(*factors))
+sums = st.lists(st.tuples(st.sampled_from([-1, 1, 2]), words), min_size=1, max_size=3).map(
+    lambda terms: sp.MatAdd(*(c * w for c, w in terms)) if len(terms) > 1 else terms[0][0] * terms[0][1]
+)
+VALUES = sample((A, B), Facts(), {d: 3}, seed=5)
+
+
+@settings(deadline=None, max_examples=150)
+@given(sums, sums)
+def test_the_prover_agrees_with_explicit_matrices(left, right):
+    """Proved exactly when equal on a general instance: sound, and on free words complete."""
+    equal = difference_at(left, right, VALUES).is_zero_matrix
+    if equal:
+        assert prove_equal(left, right)
+    else:
+        with pytest.raises(NotProved):
+            prove_equal(left, right)
+
+
+@settings(deadline=None, max_examples=100)
+@given(sums, sums)
+def test_transposition_and_products_of_sums(left, right):
+    product = sp.MatMul(left, right)
+    assert prove_equal(product.T, sp.MatMul(right.T, left.T))
+    assert difference_at(product.T, sp.MatMul(right.T, left.T), VALUES).is_zero_matrix

@@ -1,0 +1,199 @@
+"""Connectivity and curvature: §5.1, §5.3, Theorem E.5 and (78)."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from proofs_checks.gauge.symbolic_support import is_zero, proves
+from symgauge.claims import EvidenceLog, claim, equal
+from symgauge.symbolic import linear, logarithm
+from symgauge.symbolic import scalar_model as model
+from symgauge.symbolic.identities import d_k, matrix
+from symgauge.symbolic.proof import prove_equal
+from symgauge.symbolic.words import Facts
+
+q, k, t = model.q, model.k, sp.Symbol("t", real=True)
+
+
+@claim(
+    id="gauge/thm-E.5",
+    source="gauge",
+    place="Theorem E.5",
+    statement=r"Any two gauge-equivalent $\theta_1, \theta_2\in\Theta_0$ are joined by a continuous path of "
+    r"constant loss in $\Theta_0$.",
+    verdict="refuted",
+    correction=r"If they differ by an element of the identity component, $A = OS$ with $O = e^\Omega$, $S = e^P$, then "
+    r"$\theta_1\cdot e^{t\Omega}e^{tP}$ joins them; otherwise they may lie in different components of the fibre.",
+)
+@claim(
+    id="gauge/sec5-8",
+    source="gauge",
+    place="§5.3",
+    statement=r"Two configurations that differ by a gauge transformation are connected by a path of constant loss.",
+    verdict="refuted",
+    correction=r"True inside one component of the orbit; $GL(d)$ has two components and $S_h$ is discrete.",
+)
+def test_paths_of_constant_loss(evidence: EvidenceLog) -> None:
+    ends = [model.at(model.LOSS, *point) for point in ((1, 1), (-1, -1))]
+    evidence.proof(
+        "a path of zero loss from $(1,1)$ to $(-1,-1)$ exists: it would meet $q = 0$ inside $\\{qk = 1\\}$",
+        model.orbit_crosses_zero(),
+        counterexample=r"$L = \frac12(qk-1)^2$, $\theta_2 = \theta_1\cdot(-1)$: $\{qk = 1\}$ is two branches",
+    )
+    evidence.exact("both ends are minima of the loss", ends == [0, 0], on="correction")
+    element, product, w_q, w_k = two_exponential_path()
+    evidence.proof(
+        r"the path $e^{t\Omega}e^{tP}$ to $A = \operatorname{diag}(-1,-2)$, $\Omega = \pi J$, $P = "
+        r"\operatorname{diag}(0,\ln2)$, keeps "
+        r"$W_QW_K^\top$ for symbolic $t$",
+        is_zero(product - w_q * w_k.T),
+        on="correction",
+    )
+    evidence.exact("it ends at $A$", is_zero(element.subs(t, 1) - sp.diag(-1, -2)), on="correction")
+
+
+def two_exponential_path() -> tuple[sp.Matrix, sp.Matrix, sp.Matrix, sp.Matrix]:
+    """A(t) = exp(tΩ)exp(tP) towards diag(−1, −2), W_Q A(t)(W_K A(t)⁻ᵀ)ᵀ, and the 3×2 W_Q, W_K it starts from."""
+    rotation = sp.Matrix([[sp.cos(sp.pi * t), -sp.sin(sp.pi * t)], [sp.sin(sp.pi * t), sp.cos(sp.pi * t)]])
+    a = rotation * sp.diag(1, sp.Integer(2) ** t)
+    inverse = sp.diag(1, sp.Integer(2) ** (-t)) * rotation.T
+    w_q, w_k = sp.Matrix([[1, 2], [3, 5], [0, 1]]), sp.Matrix([[2, 1], [1, 1], [4, 0]])
+    return a, (w_q * a * (w_k * inverse.T).T).applyfunc(sp.simplify), w_q, w_k
+
+
+@claim(
+    id="gauge/eq-78",
+    source="gauge",
+    place="(78)",
+    statement=r"Every element of the identity component is a single exponential, $(A_i, C_i) = (e^{X_i}, e^{Y_i})$.",
+    verdict="refuted",
+    correction=r"A product of two exponentials always suffices, by the polar decomposition $A = OS$ with $\det O = 1$.",
+)
+def test_exponentials(evidence: EvidenceLog) -> None:
+    m = sp.diag(-1, -2)
+    x = sp.Matrix(2, 2, sp.symbols("x0:4", real=True))
+    commuting = sp.solve(list(x * m - m * x), list(x), dict=True)[0]
+    diagonal = x.subs(commuting)
+    only_diagonal = diagonal[0, 1] == diagonal[1, 0] == 0
+    positive = all(sp.exp(diagonal[i, i]).is_positive for i in range(2))
+    evidence.proof(
+        r"$e^X = \operatorname{diag}(-1,-2)$ has a real solution: $X$ commutes with $e^X$, so it is diagonal, and "
+        r"$e^{x_{ii}}>0$",
+        not (only_diagonal and positive and m.det() > 0),
+        counterexample=r"$\operatorname{diag}(-1,-2)$ has determinant 2 and no real logarithm",
+    )
+    shear = sp.Matrix([[-1, 1], [0, -1]])
+    evidence.exact(
+        "Jordan blocks of negative eigenvalues come in pairs (Culver), for two matrices of positive determinant",
+        logarithm.has_real_logarithm(m) and logarithm.has_real_logarithm(shear),
+        counterexample=r"$\operatorname{diag}(-1,-2)$ and $\begin{pmatrix}-1&1\\0&-1\end{pmatrix}$",
+        cases=2,
+    )
+    turn, stretch = (sp.pi * sp.Matrix([[0, -1], [1, 0]])).exp(), sp.diag(0, sp.log(2)).exp()
+    evidence.exact(
+        r"$e^{\pi J}e^{\operatorname{diag}(0,\ln2)} = \operatorname{diag}(-1,-2)$",
+        is_zero(turn * stretch - m),
+        on="correction",
+    )
+    s, o = matrix("S", d_k, d_k), matrix("O", d_k, d_k)
+    a = o * s
+    evidence.proof(
+        r"for every size: $A = OS$ has $A^\top A = S^2$, so $S = (A^\top A)^{1/2}$ is positive and $O = AS^{-1}$ "
+        r"orthogonal",
+        proves(lambda: prove_equal(a.T * a, s * s, Facts(orthogonal=(o,), symmetric=(s,)))),
+        on="correction",
+    )
+    half_turn = sp.Matrix([[-1, 0], [0, -1]])
+    evidence.control("the criterion accepts $-I_2 = e^{\\pi J}$", logarithm.has_real_logarithm(half_turn), kind="exact")
+
+
+@claim(
+    id="gauge/sec5-9",
+    source="gauge",
+    place="§5.3",
+    statement=r"The Hessian necessarily has at least $L\,h(d_k^2+d_v^2)$ zero eigenvalues from gauge directions.",
+    verdict="refuted",
+    correction=r"At critical points: $Hv = -(Dv)^\top\nabla L$ along every gauge direction $v$, so $Hv = 0$ where "
+    r"$\nabla L = 0$.",
+)
+@claim(
+    id="gauge/sec5-1",
+    source="gauge",
+    place="§5.1",
+    statement=r"The loss is constant along $\exp(tX)$, so the curvature in these directions is zero.",
+    verdict="holds-if",
+    condition=r"At critical points.",
+)
+def test_hessian_of_gauge_directions(evidence: EvidenceLog) -> None:
+    everywhere, flat = "gauge/sec5-9", "gauge/sec5-1"
+    hessian = model.at(model.HESSIAN, 1, 2)
+    evidence.exact(
+        "zero eigenvalues of the Hessian at $(q,k) = (1,2)$, one expected",
+        figures={"nullity": equal(2 - hessian.rank(), 1)},
+        counterexample=r"$L = \frac12(qk-1)^2$ at $(1,2)$: $H = \begin{pmatrix}4&3\\3&1\end{pmatrix}$, $\det H = -5$",
+        only=everywhere,
+    )
+    direction = model.at(model.VERTICAL, 1, 2)
+    evidence.exact(
+        "$v^\\top Hv$ along the gauge direction at $(1,2)$",
+        figures={"curvature": equal(str((direction.T * hessian * direction)[0]), "0")},
+        counterexample=r"$v = (1,-2)$ at $(1,2)$: $v^\top Hv = -4$",
+        only=flat,
+    )
+    for claim_id, on in ((everywhere, "correction"), (flat, "condition")):
+        at_minimum = model.at(model.HESSIAN * model.VERTICAL, 1, 1)
+        evidence.exact("$Hv = 0$ at the critical point $(1,1)$", is_zero(at_minimum), on=on, only=claim_id)
+        evidence.proof(
+            r"$Hv = -(Dv)^\top\nabla L$ identically, by differentiating $\langle\nabla L, v\rangle = 0$: scalar "
+            r"model, and "
+            r"$L = \frac12\|W_QW_K^\top-T\|^2$ with symbolic entries, $d = 2$, $d_k = 1$",
+            hessian_identity(),
+            on=on,
+            only=claim_id,
+        )
+
+
+def hessian_identity() -> bool:
+    """Hv + (Dv)ᵀ∇L = 0 for the scalar model and for a matrix model with symbolic entries."""
+    a, b = sp.symbols("a0:2", real=True), sp.symbols("b0:2", real=True)
+    target = sp.Matrix(2, 2, sp.symbols("T0:4", real=True))
+    error = sp.Matrix(a) * sp.Matrix(b).T - target
+    matrix_loss = sum(entry**2 for entry in error) / 2
+    cases = [((q, k), model.LOSS, model.VERTICAL), ((*a, *b), matrix_loss, sp.Matrix([*a, *(-x for x in b)]))]
+    for variables, loss, vertical in cases:
+        gradient = sp.Matrix([sp.diff(loss, x) for x in variables])
+        residual = sp.hessian(loss, variables) * vertical + vertical.jacobian(sp.Matrix(variables)).T * gradient
+        if not all(sp.expand(entry) == 0 for entry in residual):
+            return False
+    return True
+
+
+@claim(
+    id="gauge/sec5-7",
+    source="gauge",
+    place="§5.3",
+    statement=r"Gauge orbits explain linear mode connectivity between independently trained models.",
+    verdict="refuted",
+    correction=r"Orbits are curved: inside a component a gauge path of constant loss exists, the straight segment "
+    r"has none.",
+    remark="Independently trained models need not lie on one orbit at all.",
+)
+def test_straight_segments(evidence: EvidenceLog) -> None:
+    start, end = sp.Matrix([1, 1]), sp.Matrix([2, sp.Rational(1, 2)])
+    middle = (start + end) / 2
+    evidence.exact(
+        "loss at the midpoint of two gauge-equivalent minima in one component",
+        figures={"loss": equal(str(model.at(model.LOSS, *middle)), "0")},
+        counterexample=r"$(1,1)$ and $(2,\frac12)$, both $qk = 1$: at the midpoint $qk = \frac98$",
+    )
+    curve = sp.Matrix([sp.exp(t * sp.log(2)), sp.exp(-t * sp.log(2))])
+    evidence.proof(
+        "the gauge path $(2^t, 2^{-t})$ joins them at zero loss for symbolic $t$",
+        sp.simplify(model.LOSS.subs({q: curve[0], k: curve[1]}, simultaneous=True)) == 0
+        and is_zero(curve.subs(t, 1) - end, curve.subs(t, 0) - start),
+        on="correction",
+    )
+    steps = sp.Matrix.hstack(end - start, sp.Matrix([4, sp.Rational(1, 4)]) - start)
+    evidence.exact(
+        "three points of the orbit are not on a line", linear.rank(linear.rational(steps)) == 2, on="correction"
+    )

@@ -1,0 +1,218 @@
+"""LayerNorm and linear maps (§4, C.3), GELU and the feed-forward network (C.2)."""
+
+from __future__ import annotations
+
+from random import Random
+
+import sympy as sp
+
+from proofs_checks.gauge.symbolic_support import is_zero, proves, record_identity
+from symgauge.claims import EvidenceLog, claim
+from symgauge.symbolic import activations, norms
+from symgauge.symbolic.functions import Entrywise, layer_norm
+from symgauge.symbolic.identities import d, d_ff, matrix, n, ones
+from symgauge.symbolic.instances import general_matrix, rotation_fixing_ones
+from symgauge.symbolic.proof import prove_equal
+from symgauge.symbolic.words import Facts
+
+ROWS = (sp.Matrix([[0, 1, 5]]), sp.Matrix([[2, -3, 7]]))
+
+
+@claim(
+    id="gauge/eq-64",
+    source="gauge",
+    place="(64)",
+    statement=r"$\mathrm{LN}(Mx)\ne M\,\mathrm{LN}(x)$ for $M\ne I$.",
+    verdict="refuted",
+    correction=r"With gain 1, offset 0 and $\varepsilon = 0$, the maps that LayerNorm commutes with are those that are "
+    r"orthogonal on $\mathbf 1^\perp$, keep it, and send $\mathbf 1$ to $a\mathbf 1$ for some real $a$.",
+)
+@claim(
+    id="gauge/sec4-sk2",
+    source="gauge",
+    place="§4.3, proof sketch",
+    statement=r"LayerNorm is not equivariant: $\mathrm{LN}(Mx)\ne M\,\mathrm{LN}(x)$ for every $M\ne I$, since "
+    r"$M$ alters "
+    r"the statistics non-uniformly.",
+    verdict="refuted",
+    correction=r"As for (64): all orthogonal maps fixing $\pm\mathbf 1$ keep the statistics, permutations among them.",
+)
+@claim(
+    id="gauge/C.3-concl",
+    source="gauge",
+    place="end of C.3",
+    statement=r"The example $M = \operatorname{diag}(2,1,\dots,1)$ shows that LayerNorm blocks every coupling "
+    r"between layers.",
+    verdict="refuted",
+    correction=r"It shows it for that $M$. Orthogonal maps fixing $\mathbf 1$ pass through LayerNorm unchanged.",
+)
+def test_maps_that_commute_with_layer_norm(evidence: EvidenceLog) -> None:
+    examples = norms.commuting_examples()
+    evidence.exact(
+        "no map other than the identity commutes with LayerNorm, on explicit rows",
+        any(not is_zero(*(norms.commutator_at(m, row) for row in ROWS)) for m in examples.values()),
+        counterexample=r"$M = -I$; the swap of two coordinates; "
+        r"$M = \frac13\begin{pmatrix}2&2&-1\\-1&2&2\\2&-1&2\end{pmatrix}$, an orthogonal map with rows summing to 1",
+        cases=len(examples) * len(ROWS),
+    )
+    a, x, m, one = sp.Symbol("a", real=True), matrix("X", n, d), matrix("M", d, d), ones(d)
+    spreads = sp.Identity(d) + (a**2 - 1) / d * one * one.T
+    facts = Facts(equations=((m * one, a * one), (one.T * m, a * one.T), (m * m.T, spreads)))
+    left, right = layer_norm(x * m), layer_norm(x) * m
+    evidence.proof(
+        r"sufficient, for every size: $M\mathbf 1 = a\mathbf 1$, $\mathbf 1^\top M = a\mathbf 1^\top$, "
+        r"$MM^\top = I + \frac{a^2-1}d\mathbf 1\mathbf 1^\top$ give $\mathrm{LN}(XM) = \mathrm{LN}(X)M$",
+        proves(lambda: prove_equal(left, right, facts)),
+        on="correction",
+    )
+    orthogonal = Facts(orthogonal=(m,))
+    evidence.control(
+        "no proof for a general orthogonal $M$", not proves(lambda: prove_equal(left, right, orthogonal)), kind="proof"
+    )
+    rng = Random(1)
+    inside = [rotation_fixing_ones(3, rng) + c * sp.ones(3) / 3 for c in (0, 1, -3)] + list(examples.values())
+    outside = [general_matrix(3, 3, rng) for _ in range(4)] + [2 * sp.eye(3), sp.diag(2, 1, 1), sp.diag(1, -1, 1)]
+    agree = [
+        norms.commutes_with_layer_norm(m) == is_zero(*(norms.commutator_at(m, row) for row in ROWS))
+        for m in inside + outside
+    ]
+    evidence.exact(
+        "the characterisation against LayerNorm itself, maps inside and outside",
+        all(agree)
+        and all(map(norms.commutes_with_layer_norm, inside))
+        and not any(map(norms.commutes_with_layer_norm, outside)),
+        on="correction",
+        cases=len(agree),
+    )
+
+
+@claim(
+    id="gauge/eq-62",
+    source="gauge",
+    place="(62)",
+    statement=r"$H + M\,\mathrm{Block}(H)\ne M(H+\mathrm{Block}(H))$ unless $M = I$ or $M$ acts on both terms, "
+    r"which is impossible.",
+    verdict="refuted",
+    correction=r"The two sides differ by $MH - H$, so they agree exactly when $MH = H$; and $M$ can act on both "
+    r"terms when the "
+    r"embeddings and all earlier writers carry it.",
+)
+def test_acting_on_both_terms(evidence: EvidenceLog) -> None:
+    h, w_2, w, m = matrix("H", n, d), matrix("W_2", d_ff, d), matrix("W", d, d_ff), matrix("M", d, d)
+    hidden = matrix("Z", n, d_ff)
+    both = proves(lambda: prove_equal((h * m + hidden * (w_2 * m)) * (m.I * w), (h + hidden * w_2) * w))
+    evidence.proof(
+        "no $M\\ne I$ can act on the stream and on what is written to it",
+        not both,
+        counterexample=r"for every size and every invertible $M$: stream $HM$, writer $W_2M$, reader $M^{-1}W$ "
+        r"give the same readings",
+    )
+    block = matrix("B", n, d)
+    difference = prove_equal((h + block * m) - (h + block) * m, h - h * m)
+    evidence.proof("for every size the sides differ by $H - HM$", difference.normal_form != "0", on="correction")
+    evidence.proof("with writers and readers transformed, every reading is kept", both, on="correction")
+    one_sided = proves(lambda: prove_equal((h * m + hidden * w_2) * (m.I * w), (h + hidden * w_2) * w))
+    evidence.control("with the writer left as it is", not one_sided, kind="proof")
+
+
+@claim(
+    id="gauge/eq-57",
+    source="gauge",
+    place="(57)",
+    statement=r"For $W_1\mapsto W_1M$, $b_1\mapsto b_1M$, $W_2\mapsto M^{-1}W_2$ functional invariance requires "
+    r"$\mathrm{GELU}(HM)M^{-1} = \mathrm{GELU}(H)$.",
+    verdict="refuted",
+    correction=r"It requires $\mathrm{GELU}(HM)M^{-1}W_2 = \mathrm{GELU}(H)W_2$.",
+    remark="For general $W_1$, $b_1$, $W_2$ the two are equivalent, as the functions $\\mathrm{GELU}(w\\cdot "
+    "z+b)$ are independent.",
+)
+def test_what_invariance_requires(evidence: EvidenceLog) -> None:
+    before, after, hidden = activations.doubled_pair()
+    evidence.proof(
+        "an invariant network satisfies (57)",
+        sp.simplify(before - after) != 0 or hidden == 0,
+        counterexample=r"$W_1 = (1,-1)$, $b_1 = 0$, $W_2 = (1,-1)^\top$, $M = 2I$: both networks are $z\mapsto z$, yet "
+        r"$\frac12\mathrm{GELU}(2z)\ne\mathrm{GELU}(z)$",
+    )
+    h, m, w_2 = matrix("H", n, d_ff), matrix("M", d_ff, d_ff), matrix("W_2", d_ff, d)
+    b_2 = matrix("b_2", 1, d)
+    network = lambda act, w: act * w + ones(n) * b_2  # noqa: E731
+    gelu = lambda z: Entrywise("gelu", z)  # noqa: E731
+    gap = network(gelu(h * m), m.I * w_2) - network(gelu(h), w_2)
+    target = gelu(h * m) * m.I * w_2 - gelu(h) * w_2
+    evidence.proof(
+        "for every size the outputs differ by exactly that", proves(lambda: prove_equal(gap, target)), on="correction"
+    )
+    undone = gelu(h * m) * m.I - gelu(h)
+    evidence.control(
+        "that difference is not zero for a general $M$",
+        not proves(lambda: prove_equal(undone, sp.ZeroMatrix(n, d_ff))),
+        kind="proof",
+    )
+
+
+@claim(
+    id="gauge/eq-58",
+    source="gauge",
+    place="(58)",
+    statement=r"$\mathrm{GELU}(x) = \frac x2[1+\mathrm{erf}(x/\sqrt2)]$ is not homogeneous: "
+    r"$\mathrm{GELU}(\lambda x)\ne\lambda\,\mathrm{GELU}(x)$ "
+    r"for $\lambda\ne1$.",
+    verdict="holds-if",
+    condition=r"As functions of $x$, and $\lambda\ne0$.",
+)
+def test_homogeneity(evidence: EvidenceLog) -> None:
+    z = activations.x
+    zero = sp.simplify(activations.gelu(0 * z) - 0 * activations.gelu(z))
+    evidence.proof(
+        "$\\lambda = 0$ is excluded too", zero != 0, counterexample=r"$\lambda = 0$: both sides are 0 for every $x$"
+    )
+    evidence.proof(
+        r"$\lambda^2\,\mathrm{GELU}''(0) = \lambda\,\mathrm{GELU}''(0)$ with $\mathrm{GELU}''(0)\ne0$ leaves "
+        r"$\lambda\in\{0,1\}$",
+        activations.homogeneous_scales("gelu") == {0, 1},
+        on="condition",
+        figures={"second derivative at 0": str(sp.simplify(sp.diff(activations.gelu(z), z, 2).subs(z, 0)))},
+    )
+    distribution = (1 + sp.erf(z / sp.sqrt(2))) / 2
+    density = sp.exp(-(z**2) / 2) / sp.sqrt(2 * sp.pi)
+    evidence.proof(
+        r"the formula is $x\,\Phi(x)$: $\Phi' $ is the Gaussian density and $\Phi(-\infty) = 0$",
+        sp.simplify(sp.diff(distribution, z) - density) == 0 and sp.limit(distribution, z, -sp.oo) == 0,
+        on="condition",
+    )
+    relu = sp.Max(2 * z, 0) - 2 * sp.Max(z, 0)
+    evidence.control("ReLU is homogeneous", relu.subs(z, 3) == 0 and relu.subs(z, -3) == 0, kind="exact")
+
+
+@claim(
+    id="gauge/eq-59..60",
+    source="gauge",
+    place="(59)–(60)",
+    statement=r"$\mathrm{GELU}(HP) = \mathrm{GELU}(H)P$ for a permutation $P$, so hidden permutations keep the "
+    r"network.",
+    verdict="holds",
+)
+@claim(
+    id="gauge/lem-C.3b",
+    source="gauge",
+    place="Lemma C.3, read for the canonical family",
+    statement=r"The feed-forward networks of the family (LLaMA and Qwen included) have only hidden permutations "
+    r"as symmetries.",
+    verdict="refuted",
+    correction=r"Gated networks (SwiGLU, GEGLU) also have $(\mathbb R^\times)^{d_{ff}}$, ReLU has $\mathbb "
+    r"R_{>0}^{d_{ff}}$, tanh has signs.",
+)
+def test_feed_forward(evidence: EvidenceLog) -> None:
+    record_identity(evidence, "hidden_permutation", only="gauge/eq-59..60")
+    more = "gauge/lem-C.3b"
+    z = activations.x
+    doubled = activations.silu(z) * (2 * z) * sp.Rational(1, 2) - activations.silu(z) * z
+    evidence.exact(
+        "one gated unit, $w_u$ doubled and $w_d$ halved, is another function",
+        sp.simplify(doubled) != 0,
+        counterexample=r"$\mathrm{SiLU}(z)\cdot2z\cdot\frac12 = \mathrm{SiLU}(z)\cdot z$, no permutation",
+        only=more,
+    )
+    for name in ("gated_rescaling", "relu_rescaling", "tanh_signs"):
+        record_identity(evidence, name, on="correction", only=more)
