@@ -3,7 +3,7 @@
 from symgauge.numeric.controls import ControlHeld, Controls, assert_changes, negative_controls, required_change
 from symgauge.numeric.flat import Flat, generators
 from symgauge.numeric.gaps import RankWithGap, rank_with_gap
-from symgauge.numeric.inputs import random_inputs
+from symgauge.numeric.inputs import random_element, random_inputs
 from symgauge.numeric.invariance import (
     Invariance,
     NotInvariant,
@@ -36,6 +36,7 @@ __all__ = [
     "measure_invariance",
     "negative_controls",
     "precision_ladder",
+    "random_element",
     "random_inputs",
     "rank_with_gap",
     "reference_jacobian",

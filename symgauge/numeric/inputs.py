@@ -1,12 +1,16 @@
-"""Random inputs for an architecture, from a seed."""
+"""Random inputs and group elements for an architecture, from a seed."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from symgauge.architecture import Architecture
 from symgauge.errors import InvalidInput
+from symgauge.symmetries.base import DiscreteSymmetry, Symmetry
+from symgauge.wiring import wire
 
 
 def random_inputs(architecture: Architecture, seed: int = 0, *, batch: int = 3, length: int | None = None) -> Tensor:
@@ -24,3 +28,8 @@ def random_inputs(architecture: Architecture, seed: int = 0, *, batch: int = 3, 
     if architecture.is_model:
         return torch.randint(architecture.vocabulary, (batch, length), generator=generator)
     return torch.randn((batch, length, architecture.d_model), generator=generator, dtype=torch.float64)
+
+
+def random_element(family: Symmetry | DiscreteSymmetry, architecture: Architecture, seed: int = 0) -> Any:
+    """A general element of a symmetry family, as its ``sample`` draws it."""
+    return family.sample(architecture, wire(architecture), torch.Generator().manual_seed(seed))

@@ -1,0 +1,144 @@
+"""Hypothesis strategies for transformer architectures, parameters, group elements and inputs.
+
+Use them in your own property tests::
+
+    @given(architecture=architectures(kinds=["llama"]), data=st.data())
+    def test_something(architecture, data):
+        parameters = data.draw(strategies.parameters(architecture))
+
+Every tensor comes from a drawn integer seed, and a failing test prints, for each value drawn, a line of Python that
+makes the same value again. Arguments are checked when a strategy is made, not when it is drawn from.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hypothesis import note
+from hypothesis import strategies as st
+from hypothesis.errors import InvalidArgument
+from hypothesis.strategies import DrawFn, SearchStrategy
+from torch import Tensor
+
+from symgauge.architecture import Architecture
+from symgauge.models.parameters import random_parameters
+from symgauge.numeric.inputs import random_element, random_inputs
+from symgauge.strategies.kinds import KINDS
+from symgauge.strategies.planner import Planner, choose_architecture
+from symgauge.symmetries.base import DiscreteSymmetry, Symmetry
+
+__all__ = ["architectures", "elements", "expression", "inputs", "parameters"]
+
+_SEEDS = st.integers(0, 2**32 - 1)
+
+
+def expression(architecture: Architecture) -> str:
+    """Python that makes this architecture: its fields other than defaults."""
+    shown = []
+    for f in dataclasses.fields(architecture):
+        value = getattr(architecture, f.name)
+        default = {} if f.name == "extra" else architecture.heads if f.name == "groups" else f.default
+        if value != default:
+            shown.append(f"{f.name}={value!r}")
+    return f"Architecture({', '.join(shown)})"
+
+
+def _positive(name: str, value: object) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise InvalidArgument(f"{name} must be a positive integer, not {value!r}")
+
+
+def _architecture(value: object) -> Architecture:
+    if not isinstance(value, Architecture):
+        raise InvalidArgument(f"expected an Architecture, not {value!r}; draw one first, or use .flatmap")
+    return value
+
+
+def architectures(
+    *, kinds: Sequence[str] | None = None, max_parameters: int = 600, max_layers: int = 2, **fixed: Any
+) -> SearchStrategy[Architecture]:
+    """Small architectures in general position: sizes pairwise distinct, none 1, none the square of another if possible.
+
+    Args:
+        kinds: any of "attention" (a lone layer), "block" (Pre-LN), and whole models "gpt2", "bert", "llama" (also with
+            biases or QK-norm), "gemma", "neox", "falcon", "mixtral", "mla"; all of them by default.
+        max_parameters: budget of parameters; small enough for the exact engine by default.
+        max_layers: most layers drawn.
+        **fixed: fields of :class:`~symgauge.architecture.Architecture` to hold fixed, such as ``d_model=7``.
+
+    No head is wider than the stream and no vocabulary narrower, unless both sizes are fixed. Examples shrink towards a
+    lone attention layer, one layer, few features, small sizes. Raises ``InvalidArgument`` for unknown kinds and fields,
+    and where nothing fits: for any kind asked for, or for all kinds.
+    """
+    _positive("max_parameters", max_parameters)
+    _positive("max_layers", max_layers)
+    names = list(KINDS) if kinds is None else list(kinds)
+    if not names or (unknown := [name for name in names if name not in KINDS]):
+        raise InvalidArgument(f"kinds must be some of {', '.join(KINDS)}, not {unknown if names else names!r}")
+    known = {f.name for f in dataclasses.fields(Architecture)}
+    if wrong := sorted(set(fixed) - known):
+        raise InvalidArgument(f"an architecture has no fields {wrong}; known are {', '.join(sorted(known))}")
+    planners = {name: Planner(KINDS[name], max_parameters, fixed) for name in names}
+    fitting = [n for n, p in planners.items() if choose_architecture(p, max_layers, lambda options: options[0])]
+    if not fitting or (kinds is not None and len(fitting) < len(names)):
+        raise InvalidArgument(
+            f"no architecture of kind {', '.join(n for n in names if n not in fitting)} has at most {max_parameters} "
+            f"parameters and {fixed or 'sizes of its own'}; allow more or fix less"
+        )
+    return _architectures({name: planners[name] for name in fitting}, max_layers)
+
+
+@st.composite
+def _architectures(draw: DrawFn, planners: Mapping[str, Planner], max_layers: int) -> Architecture:
+    def choose(options: list[Any]) -> Any:
+        return options[0] if len(options) == 1 else options[draw(st.integers(0, len(options) - 1))]
+
+    result = choose_architecture(planners[choose(list(planners))], max_layers, choose)
+    assert result is not None
+    note(f"architecture = {expression(result)}")
+    return result
+
+
+@st.composite
+def _seeded(draw: DrawFn, make: Any, line: str) -> Any:
+    seed = draw(_SEEDS)
+    note(line.format(seed=seed))
+    return make(seed)
+
+
+def parameters(architecture: Architecture) -> SearchStrategy[dict[str, Tensor]]:
+    """Roles of an architecture in general position (float64): random biases, gains of both signs."""
+    a = _architecture(architecture)
+    return _seeded(lambda seed: random_parameters(a, seed), "parameters = random_parameters(architecture, seed={seed})")
+
+
+def elements(family: Symmetry | DiscreteSymmetry, architecture: Architecture) -> SearchStrategy[Any]:
+    """General elements of a symmetry family: not symmetric, both signs of the determinant, far from the identity.
+
+    Coordinates (float64) for a continuous family, index and sign tensors by place for a discrete one. Raises
+    ``InvalidArgument`` if the family does not act on this architecture.
+    """
+    a = _architecture(architecture)
+    if not isinstance(family, (Symmetry, DiscreteSymmetry)):
+        raise InvalidArgument(f"expected a symmetry family, not {family!r}")
+    if not (family.applies(a, "logits") or family.applies(a, "probabilities")):
+        raise InvalidArgument(f"family {family.name!r} does not act on {expression(a)}")
+    line = f"element = random_element({type(family).__name__}(), architecture, seed={{seed}})"
+    return _seeded(lambda seed: random_element(family, a, seed), line)
+
+
+def inputs(architecture: Architecture, *, batch: int = 3, length: int | None = None) -> SearchStrategy[Tensor]:
+    """Token ids (batch, length), or vectors (batch, length, d_model) for an architecture without a vocabulary.
+
+    ``length`` is the architecture's context (at most 8) unless given.
+    """
+    a = _architecture(architecture)
+    _positive("batch", batch)
+    if length is not None:
+        _positive("length", length)
+        if a.position_table and length > a.context:
+            raise InvalidArgument(f"length {length} does not fit the position table of {a.context} rows")
+    line = f"inputs = random_inputs(architecture, seed={{seed}}, batch={batch}, length={length})"
+    return _seeded(lambda seed: random_inputs(a, seed, batch=batch, length=length), line)
