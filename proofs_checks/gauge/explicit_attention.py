@@ -1,0 +1,51 @@
+"""Softmax attention at integer parameters and inputs, exactly: every output is a rational function of e.
+
+Scores are integers there, so e^score is a power of e, and since e is transcendental two outputs are equal exactly when
+they are equal as rational functions of an unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+import sympy as sp
+from sympy import QQ
+from sympy.polys.matrices import DomainMatrix
+
+from symgauge.errors import InvalidInput
+from symgauge.symbolic.tangent import Attention
+
+FIELD = QQ.frac_field("e")
+E = FIELD.gens[0]
+
+
+def outputs(point: Attention, x: sp.Matrix) -> DomainMatrix:
+    """Σ_i softmax(x M_i xᵀ) x N_i for tokens x (n, d), all visible, over ℚ(e); the scale 1/√d_k is left out.
+
+    Raises InvalidInput where a score is no integer.
+    """
+    total = DomainMatrix.zeros(x.shape, FIELD).to_dense()
+    for head, group in enumerate(point.groups):
+        scores = x * point.w_q[head] * (x * point.w_k[group]).T
+        if not all(s.is_Integer for s in scores):
+            raise InvalidInput("outputs: parameters and tokens must be integers, so that scores are.")
+        powers = [[E ** int(s) for s in scores.row(i)] for i in range(x.rows)]
+        weights = DomainMatrix([[p / sum(row) for p in row] for row in powers], (x.rows, x.rows), FIELD)
+        values = DomainMatrix.from_Matrix(x * point.w_v[group] * point.w_o[head]).convert_to(FIELD).to_dense()
+        total = total + weights * values
+    return total
+
+
+def same(one: Attention, two: Attention, *, tokens: int, cases: int, seed: int = 0) -> bool:
+    """Whether two points give equal outputs on random integer sequences of so many tokens."""
+    if cases < 1:
+        raise InvalidInput("same: at least one case is needed.")
+    width = one.w_q[0].rows
+    return all(outputs(one, x) == outputs(two, x) for x in _sequences(tokens, width, cases, seed))
+
+
+def _sequences(tokens: int, width: int, cases: int, seed: int) -> Iterator[sp.Matrix]:
+    rng = Random(seed)
+    for _ in range(cases):
+        yield sp.Matrix(tokens, width, lambda i, j: rng.randint(-2, 2))

@@ -1,0 +1,321 @@
+"""Theorem 3.6: is G_max everything for attention without biases? With the conditions of the corrected theorem, yes."""
+
+from __future__ import annotations
+
+from itertools import permutations, product
+
+import sympy as sp
+import torch
+from hypothesis import strategies as st
+from sympy import Matrix
+
+from proofs_checks.gauge.core_support import ALONE, ExactFunction, Roles, census, describe, parameters, unimodular
+from proofs_checks.gauge.explicit_attention import same
+from proofs_checks.gauge.symbolic_support import proves, record_identity
+from symgauge import strategies as sg
+from symgauge.architecture import Architecture
+from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal, for_all
+from symgauge.exact.dimension import dimension
+from symgauge.exact.probes import Vectors
+from symgauge.models.reference import ReferenceModel, random_parameters
+from symgauge.numeric import assert_changes, fibre_dimension_float, measure_invariance, random_inputs
+from symgauge.profiles import scale
+from symgauge.symbolic import lie_algebra as lie
+from symgauge.symbolic.group import invariants
+from symgauge.symbolic.identities import d, d_k, matrix
+from symgauge.symbolic.proof import prove_equal
+from symgauge.symbolic.tangent import Attention, random_attention
+from symgauge.symbolic.words import Facts
+
+ATTENTION = "layers.0.attention"
+ROLES = tuple(f"{ATTENTION}.{name}.weight" for name in ("query", "key", "value", "output"))
+CONDITION = (
+    r"sequences of $n\ge3$ tokens are admitted, $\operatorname{rank}W_{O,i} = d_v$ for every head as well, and $M_i = "
+    r"W_Q^{(i)}W_K^{(i)\top}$ are pairwise distinct. (Then A2, $d = hd_v$, and A6, $d\ge2d_k$, are not needed.)"
+)
+# (d, h, d_k, d_v): A2 and A6 hold; h·d_v < d; h·d_v > d; d < 2 d_k; one head; three heads.
+SIZES = ((4, 2, 1, 2), (6, 2, 3, 3), (7, 2, 3, 2), (5, 2, 2, 4), (5, 2, 4, 3), (5, 1, 2, 3), (6, 3, 2, 2), (5, 3, 4, 2))
+
+
+def head(w_q: list[int], w_k: list[int], w_v: list[int], w_o: list[int]) -> tuple[Matrix, Matrix, Matrix, Matrix]:
+    """A head with d_k = d_v = 1."""
+    return Matrix(w_q), Matrix(w_k), Matrix(w_v), Matrix([w_o])
+
+
+def layer(*heads: tuple[Matrix, Matrix, Matrix, Matrix]) -> Attention:
+    return Attention(*(tuple(part) for part in zip(*heads, strict=True)), groups=tuple(range(len(heads))))
+
+
+def on_theta_0(point: Attention) -> bool:
+    """A2, A4 and A6 at an explicit point (A1, A3, A5 are about the architecture)."""
+    width, d_k, d_v = point.w_q[0].rows, point.w_q[0].cols, point.w_v[0].cols
+    full = all(w.rank() == w.cols for w in (*point.w_q, *point.w_k, *point.w_v))
+    stacked = all(Matrix.hstack(q, k).rank() == 2 * d_k for q, k in zip(point.w_q, point.w_k, strict=True))
+    return width == point.heads * d_v and full and stacked and width >= 2 * d_k
+
+
+def general_element(a: Architecture, roles: Roles, seed: int) -> dict[str, torch.Tensor]:
+    """A, C of determinant −1 in every head and a cyclic shift of the heads, by exact integer matrices."""
+    heads = range(a.heads)
+    mats = [(unimodular(a.d_k, seed + i), unimodular(a.d_v, seed + 50 + i)) for i in heads]
+    query, key, value, output = (roles[r] for r in ROLES)
+    order = torch.tensor([(i + 1) % a.heads for i in heads])
+    moved = (
+        torch.stack([query[i] @ mats[i][0][0] for i in heads]),
+        torch.stack([key[i] @ mats[i][0][1].mT for i in heads]),
+        torch.stack([value[i] @ mats[i][1][0] for i in heads]),
+        torch.stack([mats[i][1][1] @ output[i] for i in heads]),
+    )
+    return {r: x.index_select(0, order) for r, x in zip(ROLES, moved, strict=True)}
+
+
+def record_counterexamples(evidence: EvidenceLog) -> None:
+    """Each condition dropped, at an integer point of Θ_0, with equality decided over ℚ(e)."""
+    e1, e2 = [1, 0], [0, 1]
+    before = layer(head(e1, e2, e1, e1), head(e1, e2, e2, e2))
+    after = layer(head(e1, e2, e1, [1, -1]), head(e1, e2, [1, 1], e2))
+    evidence.exact(
+        "equal score matrices, $M_1 = M_2$: equal functions lie on one orbit",
+        not (on_theta_0(before) and on_theta_0(after) and same(before, after, tokens=3, cases=6))
+        or invariants(before) == invariants(after),
+        counterexample=r"$d = h = 2$, $d_k = d_v = 1$, $W_Q^{(i)} = (1,0)^\top$, $W_K^{(i)} = (0,1)^\top$, $W_V = W_O = "
+        r"I_2$: $W_V\mapsto W_VP$, $W_O\mapsto P^{-1}W_O$ with $P = \begin{pmatrix}1&1\\0&1\end{pmatrix}$ keeps "
+        r"$N_1+N_2$, hence the function, and changes $\{N_1, N_2\}$; A1–A6 hold at both points",
+        cases=6,
+    )
+    before = layer(head(e1, e2, e1, [0, 0]), head([1, 1], e2, e2, [1, 2]))
+    after = layer(head([2, 3], e2, e1, [0, 0]), head([1, 1], e2, e2, [1, 2]))
+    evidence.exact(
+        "$W_{O,1} = 0$: equal functions lie on one orbit",
+        not (on_theta_0(before) and on_theta_0(after) and same(before, after, tokens=3, cases=6))
+        or invariants(before) == invariants(after),
+        counterexample=r"$d = h = 2$, $d_k = d_v = 1$, $W_{O,1} = 0$: $W_Q^{(1)} = (1,0)^\top$ and $(2,3)^\top$ give the "
+        r"same function; A1–A6 do not mention $W_O$",
+        cases=6,
+    )
+    generic = layer(head(e1, e2, e1, [1, 2]), head([1, 1], e2, e2, [1, -1]))
+    other = layer(head([2, 1], e2, e1, [1, 2]), head([1, 1], e2, e2, [1, -1]))
+    evidence.exact(
+        "one token: equal functions lie on one orbit",
+        not (on_theta_0(generic) and on_theta_0(other) and same(generic, other, tokens=1, cases=6)),
+        counterexample=r"$n = 1$: softmax of one score is 1, so all $W_Q^{(i)}$, $W_K^{(i)}$ are free",
+        cases=6,
+    )
+    evidence.control("the same two points on three tokens", not same(generic, other, tokens=3, cases=6), kind="exact")
+    before = layer(head(e1, e2, [1, 2], [1, 1]), head(e1, [0, -1], [1, 2], [1, 1]))
+    after = layer(head([2, 1], [1, 1], [1, 2], [1, 1]), head([2, 1], [-1, -1], [1, 2], [1, 1]))
+    evidence.exact(
+        "two tokens, $M_2 = -M_1$: equal functions lie on one orbit",
+        not (on_theta_0(before) and on_theta_0(after) and same(before, after, tokens=2, cases=6)),
+        counterexample=r"$n = 2$, $M_2 = -M_1$, $N_1 = N_2$: as $\sigma(t)+\sigma(-t) = 1$, the layer is $xN + (y-x)N$ "
+        r"… whatever $M_1$ is, so $M_1 = e_1e_2^\top$ may become $(2,1)^\top(1,1)$",
+        cases=6,
+    )
+    evidence.control("these two points on three tokens", not same(before, after, tokens=3, cases=6), kind="exact")
+    before = layer(head(e1, e2, [1, 2], [1, 1]), head([1, 1], e2, [1, 2], [-1, -1]))
+    after = layer(head(e1, [0, -1], [1, 2], [-1, -1]), head([1, 1], [0, -1], [1, 2], [1, 1]))
+    evidence.exact(
+        "two tokens, $N_1+N_2 = 0$: equal functions lie on one orbit",
+        not (on_theta_0(before) and on_theta_0(after) and same(before, after, tokens=2, cases=6))
+        or invariants(before) == invariants(after),
+        counterexample=r"$n = 2$, $N_1+N_2 = 0$, $M_1\ne\pm M_2$: $(M_i, N_i)\mapsto(-M_i, -N_i)$ in both heads",
+        cases=6,
+    )
+    evidence.control("and these on three tokens", not same(before, after, tokens=3, cases=6), kind="exact")
+
+
+def prove_poles() -> bool:
+    """The step that identifies heads, for query x and n − 1 other tokens y = x − δ, x scaled by λ.
+
+    (i) The row is x·N − w·δN with w = σ(ln(n−1) − λt). (ii) w has poles exactly at λt = ln(n−1) + iπ(2m+1), each
+    with a residue that is not zero. (iii) Poles of two heads coincide only if t_1 = t_2, as ln(n−1) ≠ 0 for n ≥ 3.
+    """
+    tokens, s, t, lam, x, delta, value = sp.symbols("n s t λ x δ N", positive=True)
+    own, others = sp.exp(s), (tokens - 1) * sp.exp(s - lam * t)  # scores of x and of each y
+    weight = others / (own + others)
+    row = (own * x + others * (x - delta)) / (own + others) * value
+    logistic = 1 / (1 + sp.exp(lam * t - sp.log(tokens - 1)))
+    first = sp.simplify(row - (x - weight * delta) * value) == 0 and sp.simplify(weight - logistic) == 0
+    m, m_, t_1, t_2 = sp.symbols("m m' t_1 t_2", real=True)
+    k = sp.Symbol("k", integer=True)
+    pole = (sp.log(tokens - 1) + sp.I * sp.pi * (2 * k + 1)) / t
+    denominator = 1 + sp.exp(lam * t - sp.log(tokens - 1))
+    slope = sp.simplify(sp.diff(denominator, lam).subs(lam, pole))
+    second = sp.simplify(sp.expand(denominator.subs(lam, pole), complex=False)) == 0 and sp.simplify(slope + t) == 0
+    gap = (sp.log(tokens - 1) + sp.I * sp.pi * m) * t_2 - (sp.log(tokens - 1) + sp.I * sp.pi * m_) * t_1
+    log = sp.Symbol("ℓ", positive=True)  # ln(n−1) > 0
+    real = sp.re(sp.expand(gap.subs(sp.log(tokens - 1), log)))
+    third = sp.simplify(real - log * (t_2 - t_1)) == 0
+    return bool(first and second and third)
+
+
+def prove_factors() -> bool:
+    """M' = M with full ranks gives W_Q' = W_Q A, W_K'ᵀ = A⁻¹ W_Kᵀ, one product evaluated twice for each.
+
+    S is a right inverse of W_K'ᵀ and T a left inverse of W_Q; A = W_KᵀS and B = T W_Q', and B = A follows.
+    """
+    q, k, q_, k_ = (matrix(name, d, d_k) for name in ("W_Q", "W_K", "W_Q'", "W_K'"))
+    right, left = matrix("S", d, d_k), matrix("T", d_k, d)
+    inverse = Facts(equations=((k_.T * right, sp.Identity(d_k)),))
+    equal_scores = Facts(equations=((q_ * k_.T, q * k.T),))
+    word = q_ * k_.T * right
+    other = left * q * k.T
+    back = Facts(equations=((left * q, sp.Identity(d_k)),))
+    swapped = Facts(equations=((q * k.T, q_ * k_.T),))
+    return (
+        proves(lambda: prove_equal(word, q_, inverse))
+        and proves(lambda: prove_equal(word, q * (k.T * right), equal_scores))
+        and proves(lambda: prove_equal(other, k.T, back))
+        and proves(lambda: prove_equal(other, (left * q_) * k_.T, swapped))
+    )
+
+
+@claim(
+    id="gauge/thm-3.6",
+    source="gauge",
+    place="Theorem 3.6",
+    statement=r"On $\Theta_0$ (A1–A6) the gauge group of multi-head attention is exactly $G_{\max} = (GL(d_k)^h\times "
+    r"GL(d_v)^h)\rtimes S_h$: $\mathrm{MHA}_{\theta'} = \mathrm{MHA}_\theta$ only if $\theta'\in\theta\cdot G_{\max}$.",
+    verdict="holds-if",
+    condition=CONDITION,
+    remark=r"The fibre then has dimension $h(d_k^2+d_v^2)$ and $2^{2h}h!$ components. With $n = 2$ only, one needs $M_i\ne "
+    r"-M_j$ and no vanishing partial sum of the $N_i$ besides; with $n = 1$ all $W_Q$, $W_K$ are free.",
+)
+@claim(
+    id="gauge/abs-2",
+    source="gauge",
+    place="Abstract",
+    statement=r"Where projections have full column rank and heads are controllable (A6), the gauge group is exactly "
+    r"$(GL(d_k)^h\times GL(d_v)^h)\rtimes S_h$.",
+    verdict="holds-if",
+    condition=CONDITION,
+    remark="For layers without biases; GPT-2 and BERT have them (see Proposition A.2).",
+)
+def test_maximality(evidence: EvidenceLog) -> None:
+    record_counterexamples(evidence)
+    record_identity(evidence, "query_key", on="condition")
+    record_identity(evidence, "value_output", on="condition")
+    evidence.proof(
+        r"query $x$, all other tokens $x-\delta$, $x\mapsto\lambda x$: head $i$ has poles exactly at $\lambda t_i = "
+        r"\ln(n-1)+i\pi(2m+1)$, $t_i = xM_i\delta^\top/\sqrt{d_k}$, with residue a multiple of $\delta N_i$; for $n\ge3$ "
+        r"heads with different $t_i$ share no pole, so the function determines the multiset of $(M_i, N_i)$",
+        prove_poles(),
+        on="condition",
+    )
+    evidence.proof(
+        r"for every size: $W_Q'W_K'^\top = W_QW_K^\top$ with full ranks gives $W_Q' = W_QA$ and $W_K^\top = BW_K'^\top$ (the "
+        r"same step with rank $W_O = d_v$ gives $C$)",
+        prove_factors(),
+        on="condition",
+    )
+    architectures = [Architecture(w, h, k, v, context=3, **ALONE) for w, h, k, v in SIZES]
+    architectures += [a.replace(causal=True) for a in architectures[4:6]]
+    found = census(architectures, lambda a: a.heads * (a.d_k**2 + a.d_v**2))
+    evidence.exact(
+        "exact nullity of the Jacobian at $n = 3$ is $h(d_k^2+d_v^2)$ and nothing is unexplained, also where A2 or A6 fail",
+        on="condition",
+        figures=found.figures,
+        cases=found.cases,
+    )
+    points = [random_attention(d=w, d_k=k, d_v=v, groups=range(h), seed=w) for w, h, k, v in ((4, 2, 1, 2), (5, 2, 3, 2))]
+    results = [lie.characterise(p, [lie.query_key_generators(p), lie.value_output_generators(p)]) for p in points]
+    evidence.exact(
+        "first-order conditions solved over the rationals at general points: the generators and nothing else",
+        all(r.inside and r.free for r in results),
+        on="condition",
+        figures={"unexplained": equal([r.unexplained for r in results], [0, 0])},
+        cases=len(results),
+    )
+    record_permutations(evidence)
+    record_sampled(evidence)
+
+
+def record_permutations(evidence: EvidenceLog) -> None:
+    """The discrete part, by enumeration, and finite elements in exact arithmetic."""
+    kept, tried = [], 0
+    for heads in (2, 3):
+        a = Architecture(5, heads, 2, 3, context=3, **ALONE)
+        function = ExactFunction(a)
+        orders = [torch.tensor(p) for p in permutations(range(heads))]
+        for chosen in product(orders, repeat=3):  # a common permutation is taken out: the queries stay
+            tried += 1
+            moved = {r: function.roles[r].index_select(0, p) for r, p in zip(ROLES[1:], chosen, strict=True)}
+            if function.keeps(lambda _, moved=moved: moved):
+                kept.append([heads, *(p.tolist() for p in chosen)])
+    trivial = [[h, *([list(range(h))] * 3)] for h in (2, 3)]
+    evidence.exact(
+        "of all permutations of keys, values and outputs against the queries, only the identity keeps the function: the "
+        "discrete part is $S_h$",
+        on="condition",
+        figures={"kept": equal(kept, trivial), "tried": tried},
+        cases=tried,
+    )
+    a = Architecture(5, 3, 2, 4, context=3, **ALONE)
+    function = ExactFunction(a, seed=3)
+    evidence.exact(
+        r"finite elements ($\det A_i = \det C_i = -1$, not symmetric, heads shifted) keep the function over GF(p)",
+        all(function.keeps(lambda r, s=seed: general_element(a, r, 100 * s)) for seed in range(4)),
+        on="condition",
+        cases=4,
+    )
+    wrong = {ROLES[1]: lambda r: r[ROLES[1]] @ unimodular(a.d_k, 1)[0]}
+    evidence.control(
+        "a key map moved alone",
+        not function.keeps(lambda r: {ROLES[1]: wrong[ROLES[1]](r)}),
+        kind="exact",
+    )
+    module = ReferenceModel(a.replace(heads=2, groups=2), seed=1)
+    with torch.no_grad():  # M_1 = M_2 at the module's own point
+        for name in ("query", "key"):
+            weight = getattr(module, f"layers__0__attention__{name}__weight")
+            weight[1] = weight[0]
+    degenerate = dimension(module, Vectors(3, a.d_model), point="own").require_decided().nullity
+    evidence.control(
+        "at a point with $M_1 = M_2$ the same engine finds more",
+        kind="exact",
+        figures={"nullity": at_least(degenerate, 2 * (a.d_k**2 + a.d_v**2) + 1)},
+    )
+
+
+def record_sampled(evidence: EvidenceLog) -> None:
+    worst, weakest = 0.0, 1.0
+
+    def keeps(a: Architecture, seed: int) -> bool:
+        nonlocal worst, weakest
+        roles, x = random_parameters(a, seed), random_inputs(a, seed)
+        found = measure_invariance(a, roles, lambda r, s: general_element(a, r, s), seed % 1000, x)
+        worst = max(worst, found.ratio)
+        broken = roles[ROLES[1]] @ torch.stack([unimodular(a.d_k, seed % 1000 + i)[1] for i in range(a.heads)])
+        query = roles[ROLES[0]] @ torch.stack([unimodular(a.d_k, seed % 1000 + i)[0] for i in range(a.heads)])
+        if a.d_k > 1:
+            what = "A⁻¹ for A⁻ᵀ"
+            weakest = min(weakest, assert_changes(a, roles, {ROLES[0]: query, ROLES[1]: broken}, x, what=what))
+        return found.holds
+
+    drawn = sg.architectures(
+        kinds=["attention"], max_parameters=250, max_layers=1, attention="softmax", rotary=None, groups=0,
+        query_bias=False, key_bias=False, value_bias=False, output_bias=False, residual=False,
+    )  # fmt: skip
+    trial = for_all(keeps, a=drawn, seed=st.integers(0, 999))
+    evidence.property(
+        "drawn layers and elements: the relative change stays below what rounding explains",
+        trial,
+        on="condition",
+        figures={"largest observed / allowed": at_most(worst, 1.0)},
+    )
+    evidence.control(
+        r"$A^{-1}$ in place of $A^{-\top}$, for every drawn layer", figures={"smallest change": at_least(weakest, 1e-3)}
+    )
+    a = Architecture(5, 2, 2, 3, context=3, **ALONE)
+    found = [
+        fibre_dimension_float(ReferenceModel(a, seed=s), random_inputs(a, s, batch=30)) for s in range(scale(2, 10, 1))
+    ]
+    evidence.numeric(
+        f"float64 singular values have a gap, and the same nullity ({describe(a)}, P = {parameters(a)})",
+        on="condition",
+        figures={
+            "nullity": equal([f.nullity for f in found], [a.heads * (a.d_k**2 + a.d_v**2)] * len(found)),
+            "smallest gap": at_least(min(f.singular.gap for f in found), 1e4),
+        },
+        cases=len(found),
+    )
