@@ -187,6 +187,10 @@ class Multiprecision(Calculus):
             raise InvalidInput(f"expected a tensor computed with {self.digits} digits, not {type(x).__name__}")
         return _entries(x.jet)
 
+    def nearest(self, x: Tensor) -> Tensor:
+        """The nearest float64 tensor to a carrier made by this calculus."""
+        return self.jet(self.numbers(x)).shadow
+
     def norm(self, x: Tensor) -> Any:
         """Frobenius norm of a carrier, as an mpmath float."""
         return self.context.sqrt(self.context.fsum(self.numbers(x).reshape(-1), squared=True))

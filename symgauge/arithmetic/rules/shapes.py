@@ -105,8 +105,10 @@ for _operation in (aten.index_select, aten.flip, aten.roll, aten.repeat, aten.tr
 
 
 @rule(aten._to_copy)
-def _to_copy(calculus: Calculus, x: Jet, **_: Any) -> Jet:
-    """Casts between float types change nothing in exact arithmetic."""
+def _to_copy(calculus: Calculus, x: Jet, *, dtype: torch.dtype | None = None, **_: Any) -> Jet | Tensor:
+    """Casts between float types change nothing in exact arithmetic; a cast to integers or booleans is a decision."""
+    if dtype is not None and not dtype.is_floating_point:
+        return x.shadow.to(dtype)
     return x
 
 
