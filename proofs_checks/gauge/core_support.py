@@ -17,6 +17,7 @@ from symgauge.arithmetic.jet import Calculus
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
 from symgauge.claims import at_most, equal
 from symgauge.exact.accounting import Account, account
+from symgauge.exact.dimension import Output
 from symgauge.models.reference import forward, random_parameters
 from symgauge.numeric import random_inputs
 from symgauge.strategies.kinds import KINDS
@@ -59,10 +60,10 @@ class ExactFunction:
 
     def keeps(self, changed: Roles | Callable[[Roles], Roles]) -> bool:
         """Whether the function is the same after roles are replaced; a callable acts in exact arithmetic."""
-        roles = changed(self.roles) if callable(changed) else {name: self._lift(x) for name, x in changed.items()}
+        roles = changed(self.roles) if callable(changed) else changed
+        roles = {name: x if isinstance(x, Carrier) else self._lift(x) for name, x in roles.items()}
         other = self._evaluate({**self.roles, **roles})
-        assert isinstance(self.values, Carrier) and isinstance(other, Carrier)
-        one, two = self.values.jet, other.jet
+        one, two = (x.jet for x in (self.values, other) if isinstance(x, Carrier))
         usable = torch.ones(one.shape, dtype=torch.bool)
         for taint in (one.taint, two.taint):
             usable &= ~taint if taint is not None else True
@@ -104,12 +105,16 @@ class Census:
 
 
 def census(
-    architectures: Sequence[Architecture], formula: Callable[[Architecture], int], *, output: str = "logits", seed: int = 0
+    architectures: Sequence[Architecture],
+    formula: Callable[[Architecture], int],
+    *,
+    output: Output = "logits",
+    seed: int = 0,
 ) -> Census:
     """The exact account of every architecture; there has to be one."""
     if not architectures:
         raise AssertionError("a census needs at least one architecture")
-    found = tuple(account(a, output=output, seed=seed) for a in architectures)  # type: ignore[arg-type]
+    found = tuple(account(a, output=output, seed=seed) for a in architectures)
     return Census(found, tuple(formula(a) for a in architectures), seed)
 
 
@@ -127,7 +132,8 @@ def small(
     kind: str, count: int, *, budget: int, max_layers: int = 2, seed: int = 0, min_layers: int = 1, **fixed: Any
 ) -> list[Architecture]:
     """Different small architectures of a kind with pairwise distinct sizes and at most ``budget`` parameters."""
-    rng, found = Random(seed), {}
+    rng = Random(seed)
+    found: dict[str, Architecture] = {}
     planner = Planner(KINDS[kind], budget, fixed)
     for _ in range(100 * count):
         a = choose_architecture(planner, max_layers, rng.choice)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import permutations, product
 
 import sympy as sp
@@ -43,7 +44,8 @@ def head(w_q: list[int], w_k: list[int], w_v: list[int], w_o: list[int]) -> tupl
 
 
 def layer(*heads: tuple[Matrix, Matrix, Matrix, Matrix]) -> Attention:
-    return Attention(*(tuple(part) for part in zip(*heads, strict=True)), groups=tuple(range(len(heads))))
+    w_q, w_k, w_v, w_o = zip(*heads, strict=True)
+    return Attention(w_q, w_k, w_v, w_o, groups=tuple(range(len(heads))))
 
 
 def on_theta_0(point: Attention) -> bool:
@@ -78,8 +80,8 @@ def record_counterexamples(evidence: EvidenceLog) -> None:
         "equal score matrices, $M_1 = M_2$: equal functions lie on one orbit",
         not (on_theta_0(before) and on_theta_0(after) and same(before, after, tokens=3, cases=6))
         or invariants(before) == invariants(after),
-        counterexample=r"$d = h = 2$, $d_k = d_v = 1$, $W_Q^{(i)} = (1,0)^\top$, $W_K^{(i)} = (0,1)^\top$, $W_V = W_O = "
-        r"I_2$: $W_V\mapsto W_VP$, $W_O\mapsto P^{-1}W_O$ with $P = \begin{pmatrix}1&1\\0&1\end{pmatrix}$ keeps "
+        counterexample=r"$d = h = 2$, $d_k = d_v = 1$, $W_Q^{(i)} = (1,0)^\top$, $W_K^{(i)} = (0,1)^\top$, $W_V = "
+        r"W_O = I_2$: $W_V\mapsto W_VP$, $W_O\mapsto P^{-1}W_O$ with $P = \begin{pmatrix}1&1\\0&1\end{pmatrix}$ keeps "
         r"$N_1+N_2$, hence the function, and changes $\{N_1, N_2\}$; A1–A6 hold at both points",
         cases=6,
     )
@@ -89,8 +91,8 @@ def record_counterexamples(evidence: EvidenceLog) -> None:
         "$W_{O,1} = 0$: equal functions lie on one orbit",
         not (on_theta_0(before) and on_theta_0(after) and same(before, after, tokens=3, cases=6))
         or invariants(before) == invariants(after),
-        counterexample=r"$d = h = 2$, $d_k = d_v = 1$, $W_{O,1} = 0$: $W_Q^{(1)} = (1,0)^\top$ and $(2,3)^\top$ give the "
-        r"same function; A1–A6 do not mention $W_O$",
+        counterexample=r"$d = h = 2$, $d_k = d_v = 1$, $W_{O,1} = 0$: $W_Q^{(1)} = (1,0)^\top$ and $(2,3)^\top$ give "
+        r"the same function; A1–A6 do not mention $W_O$",
         cases=6,
     )
     generic = layer(head(e1, e2, e1, [1, 2]), head([1, 1], e2, e2, [1, -1]))
@@ -178,8 +180,8 @@ def prove_factors() -> bool:
     r"GL(d_v)^h)\rtimes S_h$: $\mathrm{MHA}_{\theta'} = \mathrm{MHA}_\theta$ only if $\theta'\in\theta\cdot G_{\max}$.",
     verdict="holds-if",
     condition=CONDITION,
-    remark=r"The fibre then has dimension $h(d_k^2+d_v^2)$ and $2^{2h}h!$ components. With $n = 2$ only, one needs $M_i\ne "
-    r"-M_j$ and no vanishing partial sum of the $N_i$ besides; with $n = 1$ all $W_Q$, $W_K$ are free.",
+    remark=r"The fibre then has dimension $h(d_k^2+d_v^2)$ and $2^{2h}h!$ components. With $n = 2$ only, one needs "
+    r"$M_i\ne -M_j$ and no vanishing partial sum of the $N_i$ besides; with $n = 1$ all $W_Q$, $W_K$ are free.",
 )
 @claim(
     id="gauge/abs-2",
@@ -197,14 +199,14 @@ def test_maximality(evidence: EvidenceLog) -> None:
     record_identity(evidence, "value_output", on="condition")
     evidence.proof(
         r"query $x$, all other tokens $x-\delta$, $x\mapsto\lambda x$: head $i$ has poles exactly at $\lambda t_i = "
-        r"\ln(n-1)+i\pi(2m+1)$, $t_i = xM_i\delta^\top/\sqrt{d_k}$, with residue a multiple of $\delta N_i$; for $n\ge3$ "
-        r"heads with different $t_i$ share no pole, so the function determines the multiset of $(M_i, N_i)$",
+        r"\ln(n-1)+i\pi(2m+1)$, $t_i = xM_i\delta^\top/\sqrt{d_k}$, with residue a multiple of $\delta N_i$; for "
+        r"$n\ge3$ heads with different $t_i$ share no pole, so the function determines the multiset of $(M_i, N_i)$",
         prove_poles(),
         on="condition",
     )
     evidence.proof(
-        r"for every size: $W_Q'W_K'^\top = W_QW_K^\top$ with full ranks gives $W_Q' = W_QA$ and $W_K^\top = BW_K'^\top$ (the "
-        r"same step with rank $W_O = d_v$ gives $C$)",
+        r"for every size: $W_Q'W_K'^\top = W_QW_K^\top$ with full ranks gives $W_Q' = W_QA$, $W_K^\top = BW_K'^\top$ "
+        r"(the same step with rank $W_O = d_v$ gives $C$)",
         prove_factors(),
         on="condition",
     )
@@ -212,12 +214,14 @@ def test_maximality(evidence: EvidenceLog) -> None:
     architectures += [a.replace(causal=True) for a in architectures[4:6]]
     found = census(architectures, lambda a: a.heads * (a.d_k**2 + a.d_v**2))
     evidence.exact(
-        "exact nullity of the Jacobian at $n = 3$ is $h(d_k^2+d_v^2)$ and nothing is unexplained, also where A2 or A6 fail",
+        "exact nullity of the Jacobian at $n = 3$ is $h(d_k^2+d_v^2)$ and nothing is unexplained, also where A2 or A6 "
+        "fail",
         on="condition",
         figures=found.figures,
         cases=found.cases,
     )
-    points = [random_attention(d=w, d_k=k, d_v=v, groups=range(h), seed=w) for w, h, k, v in ((4, 2, 1, 2), (5, 2, 3, 2))]
+    sizes = ((4, 2, 1, 2), (5, 2, 3, 2))
+    points = [random_attention(d=w, d_k=k, d_v=v, groups=range(h), seed=w) for w, h, k, v in sizes]
     results = [lie.characterise(p, [lie.query_key_generators(p), lie.value_output_generators(p)]) for p in points]
     evidence.exact(
         "first-order conditions solved over the rationals at general points: the generators and nothing else",
@@ -240,28 +244,27 @@ def record_permutations(evidence: EvidenceLog) -> None:
         for chosen in product(orders, repeat=3):  # a common permutation is taken out: the queries stay
             tried += 1
             moved = {r: function.roles[r].index_select(0, p) for r, p in zip(ROLES[1:], chosen, strict=True)}
-            if function.keeps(lambda _, moved=moved: moved):
+            if function.keeps(moved):
                 kept.append([heads, *(p.tolist() for p in chosen)])
     trivial = [[h, *([list(range(h))] * 3)] for h in (2, 3)]
     evidence.exact(
-        "of all permutations of keys, values and outputs against the queries, only the identity keeps the function: the "
-        "discrete part is $S_h$",
+        "of all permutations of keys, values and outputs against the queries, only the identity keeps the function: "
+        "the discrete part is $S_h$",
         on="condition",
         figures={"kept": equal(kept, trivial), "tried": tried},
         cases=tried,
     )
     a = Architecture(5, 3, 2, 4, context=3, **ALONE)
-    function = ExactFunction(a, seed=3)
+    function, element = ExactFunction(a, seed=3), partial(general_element, a)
     evidence.exact(
         r"finite elements ($\det A_i = \det C_i = -1$, not symmetric, heads shifted) keep the function over GF(p)",
-        all(function.keeps(lambda r, s=seed: general_element(a, r, 100 * s)) for seed in range(4)),
+        all(function.keeps(partial(element, seed=100 * seed)) for seed in range(4)),
         on="condition",
         cases=4,
     )
-    wrong = {ROLES[1]: lambda r: r[ROLES[1]] @ unimodular(a.d_k, 1)[0]}
     evidence.control(
         "a key map moved alone",
-        not function.keeps(lambda r: {ROLES[1]: wrong[ROLES[1]](r)}),
+        not function.keeps(lambda r: {ROLES[1]: r[ROLES[1]] @ unimodular(a.d_k, 1)[0]}),
         kind="exact",
     )
     module = ReferenceModel(a.replace(heads=2, groups=2), seed=1)

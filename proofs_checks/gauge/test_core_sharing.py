@@ -1,0 +1,221 @@
+"""Shared keys and values: Theorem 3.2, and how far the relabelings of heads and groups go."""
+
+from __future__ import annotations
+
+from functools import partial
+from math import factorial
+
+import torch
+from hypothesis import strategies as st
+
+from proofs_checks.gauge.core_support import ExactFunction, census
+from proofs_checks.gauge.sharing_support import (
+    GENERIC,
+    NO_BIAS,
+    SIZES,
+    STABILISER,
+    group_element,
+    record_enumeration,
+    record_resplitting,
+    relabelled,
+    shared,
+)
+from proofs_checks.gauge.symbolic_support import record_identity
+from symgauge import strategies as sg
+from symgauge.architecture import Architecture
+from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal, for_all
+from symgauge.models.reference import ReferenceModel, random_parameters
+from symgauge.numeric import assert_changes, fibre_dimension_float, measure_invariance, random_inputs
+from symgauge.symbolic import group
+from symgauge.symbolic import lie_algebra as lie
+from symgauge.symbolic.dimensions import gqa
+from symgauge.symbolic.tangent import random_attention
+from symgauge.symmetries.discrete import HeadPermutation
+from symgauge.wiring import wire
+
+
+@claim(
+    id="gauge/thm-3.2a",
+    source="gauge",
+    place="Theorem 3.2, action",
+    statement=r"$(A_r, C_r)\in GL(d_k)\times GL(d_v)$ per group, acting on the shared $W_K^{(r)}$, $W_V^{(r)}$ and on "
+    r"$W_Q^{(i)}$, $W_O^{(i)}$ of all heads with $m(i) = r$, preserve the function.",
+    verdict="holds",
+)
+@claim(
+    id="gauge/thm-3.2b",
+    source="gauge",
+    place="Theorem 3.2, continuous part",
+    statement=r"Under A1–A6 with (A2′) the continuous part of the symmetry group is exactly $GL(d_k)^g\times "
+    r"GL(d_v)^g$.",
+    verdict="holds-if",
+    condition=GENERIC,
+)
+def test_continuous_part(evidence: EvidenceLog) -> None:
+    acts, exactly = "gauge/thm-3.2a", "gauge/thm-3.2b"
+    record_identity(evidence, "shared_group", only=acts)
+    a = shared(SIZES[0])
+    function = ExactFunction(a)
+    evidence.exact(
+        r"integer elements of determinant $-1$ keep the function over GF(p)",
+        all(function.keeps(partial(group_element, a, seed=100 * s)) for s in range(4)),
+        cases=4,
+        only=acts,
+    )
+    evidence.control(
+        "a head that uses the element of another group",
+        not function.keeps(partial(group_element, a, seed=0, of_group=lambda i: (i + 1) % 2)),
+        kind="exact",
+        only=acts,
+    )
+    record_drawn_elements(evidence, acts)
+    record_resplitting(evidence, shared((5, 2, 1, 2, 3)), exactly)
+    found = census([shared(s) for s in SIZES], lambda a: gqa().at(g=a.groups, d_k=a.d_k, d_v=a.d_v))
+    evidence.exact(
+        r"exact nullity is $g(d_k^2+d_v^2)$, nothing unexplained",
+        on="condition",
+        figures=found.figures,
+        cases=found.cases,
+        only=exactly,
+    )
+    point = random_attention(d=4, d_k=2, d_v=2, groups=(0, 0, 1))
+    solved = lie.characterise(point, [lie.query_key_generators(point), lie.value_output_generators(point)])
+    evidence.exact(
+        "first-order conditions solved over the rationals, groups of unequal size: the generators and nothing else",
+        solved.inside and solved.free,
+        on="condition",
+        figures={"unexplained": equal(solved.unexplained, 0)},
+        only=exactly,
+    )
+    small = shared((5, 4, 2, 2, 3))
+    measured = fibre_dimension_float(ReferenceModel(small, seed=2), random_inputs(small, 2, batch=40))
+    evidence.numeric(
+        "the same nullity from float64 singular values with a gap",
+        on="condition",
+        figures={"nullity": equal(measured.nullity, 2 * (4 + 9)), "gap": at_least(measured.singular.gap, 1e4)},
+        only=exactly,
+    )
+
+
+def record_drawn_elements(evidence: EvidenceLog, only: str) -> None:
+    worst, weakest = 0.0, 1.0
+
+    def keeps(a: Architecture, seed: int) -> bool:
+        nonlocal worst, weakest
+        roles, x = random_parameters(a, seed), random_inputs(a, seed)
+        found = measure_invariance(a, roles, lambda r, s: group_element(a, r, s), seed, x)
+        worst = max(worst, found.ratio)
+        untied = group_element(a, roles, seed, lambda i: i)  # a head's own A and C in place of its group's
+        weakest = min(weakest, assert_changes(a, roles, untied, x, what="elements not tied in a group"))
+        return found.holds
+
+    drawn = sg.architectures(
+        kinds=["attention"], max_parameters=300, max_layers=1, attention="softmax", rotary=None, heads=4, groups=2,
+        **NO_BIAS,
+    )  # fmt: skip
+    trial = for_all(keeps, a=drawn, seed=st.integers(0, 999))
+    evidence.property(
+        "drawn layers and elements: the change stays below what rounding explains",
+        trial,
+        figures={"largest observed / allowed": at_most(worst, 1.0)},
+        only=only,
+    )
+    evidence.control(
+        "elements that differ between the heads of a group",
+        figures={"smallest change": at_least(weakest, 1e-3)},
+        only=only,
+    )
+
+
+@claim(
+    id="gauge/thm-3.2c",
+    source="gauge",
+    place="Theorem 3.2, discrete part",
+    statement=r"The discrete part is $S_h\times S_g$, acting by independent relabelings of query heads and key/value "
+    r"groups.",
+    verdict="refuted",
+    correction=STABILISER,
+    remark=r"If $m$ is relabelled along, $S_h\times S_g$ maps one architecture to another and is no symmetry of "
+    r"either.",
+)
+@claim(
+    id="gauge/abs-13",
+    source="gauge",
+    place="Abstract",
+    statement=r"For GQA and MQA the gauge group is $(GL(d_k)^g\times GL(d_v)^g)\times(S_h\times S_g)$.",
+    verdict="refuted",
+    correction=STABILISER + r" The product with the continuous part is semidirect.",
+)
+@claim(
+    id="gauge/B.7-disc",
+    source="gauge",
+    place="B.7",
+    statement=r"Reindexings of query heads by $S_h$ and of groups by $S_g$ are harmless.",
+    verdict="refuted",
+    correction=STABILISER,
+)
+def test_discrete_part(evidence: EvidenceLog) -> None:
+    record_enumeration(evidence, ((2, 2), (3, 1), (3, 3), (4, 2)), r"$h = 4$, $g = 2$, $m = (1,1,2,2)$: exchanging "
+                       r"query heads 1 and 3 alone changes the function; 8 of the 48 relabelings keep it")  # fmt: skip
+    a = shared((5, 2, 2, 2, 3))
+    roles, x = random_parameters(a, 5), random_inputs(a, 5)
+    change = assert_changes(a, roles, relabelled(roles, (1, 0), (0, 1)), x)
+    evidence.control(
+        "in float64, $h = g = 2$: query heads exchanged, groups not", figures={"change": at_least(change, 1e-3)}
+    )
+    wirings = ((0, 0, 1), (0, 1, 1, 2), (0, 0, 1, 1), (0, 0, 1, 1, 2, 2), (0, 0, 0, 1))
+    counted = [sum(1 for _ in group.stabiliser(m)) for m in wirings]
+    evidence.exact(
+        "the stabiliser of $m$, counted one by one, against the formula (unequal groups included)",
+        on="correction",
+        figures={"orders": equal(counted, [group.stabiliser_order(m) for m in wirings]), "wirings": list(wirings)},
+        cases=len(wirings),
+    )
+    worst = 0.0
+    family = HeadPermutation()
+
+    def keeps(a: Architecture, seed: int) -> bool:
+        nonlocal worst
+        w = wire(a)
+        element = family.sample(a, w, torch.Generator().manual_seed(seed))
+        roles, x = random_parameters(a, seed), random_inputs(a, seed)
+        found = measure_invariance(a, roles, lambda r, e: family.act(a, w, r, e), element, x)
+        worst = max(worst, found.ratio)
+        return found.holds
+
+    drawn = sg.architectures(
+        kinds=["attention"], max_parameters=400, max_layers=1, attention="softmax", heads=6, groups=3, rotary=None
+    )
+    trial = for_all(keeps, a=drawn, seed=st.integers(0, 999))
+    evidence.property(
+        "random elements of $S_2\\wr S_3$ on drawn layers keep the function",
+        trial,
+        on="correction",
+        figures={"largest observed / allowed": at_most(worst, 1.0)},
+    )
+
+
+@claim(
+    id="gauge/thm-3.2d",
+    source="gauge",
+    place="Theorem 3.2 against A1 and Theorem 3.6",
+    statement=r"The theorem holds under A1–A6, and contains the case without sharing, $g = h$.",
+    verdict="inconsistent",
+    correction=r"A1 (no weight sharing) has to go, and at $g = h$ the discrete part must come out as $S_h$: the "
+    r"stabiliser "
+    r"of $m$ does, $S_1\wr S_h = S_h$.",
+)
+def test_without_sharing(evidence: EvidenceLog) -> None:
+    numbers = (2, 3, 4)
+    orders = [factorial(h) * factorial(h) for h in numbers]
+    evidence.audit(
+        "order of the discrete part at $g = h = 2, 3, 4$: $S_h\\times S_g$ of Theorem 3.2, $S_h$ of Theorem 3.6",
+        figures={"orders": equal(orders, [factorial(h) for h in numbers])},
+    )
+    counted = [sum(1 for _ in group.stabiliser(range(h))) for h in numbers]
+    evidence.exact(
+        "the stabiliser of $m = \\mathrm{id}$, enumerated",
+        on="correction",
+        figures={"orders": equal(counted, [factorial(h) for h in numbers])},
+        cases=len(numbers),
+    )

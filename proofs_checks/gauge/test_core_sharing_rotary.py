@@ -1,0 +1,138 @@
+"""Shared keys and values with rotary positions: Corollaries 3.3 and 3.4."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from proofs_checks.gauge.core_support import census, unimodular
+from proofs_checks.gauge.sharing_support import (
+    GENERIC,
+    KEY,
+    QUERY,
+    ROTARY,
+    SIZES,
+    STABILISER,
+    group_element,
+    record_enumeration,
+    record_resplitting,
+    relabelled,
+    shared,
+)
+from proofs_checks.gauge.symbolic_support import record_identity
+from symgauge.architecture import Rotary
+from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.models.reference import random_parameters
+from symgauge.numeric import assert_changes, measure_invariance, random_inputs
+
+
+@claim(
+    id="gauge/cor-3.3a",
+    source="gauge",
+    place="Corollary 3.3, continuous part",
+    statement=r"With rotary positions and sharing the continuous part is $\mathcal C_{RoPE}^g\times GL(d_v)^g$.",
+    verdict="holds-if",
+    condition=GENERIC,
+)
+@claim(
+    id="gauge/cor-3.4",
+    source="gauge",
+    place="Corollary 3.4, Appendix D.2",
+    statement=r"Its dimension is $g(d_k^2+d_v^2)$ per layer, and $g(\dim\mathcal C_{RoPE}+d_v^2) = g(d_k+d_v^2)$ for "
+    r"RoPE.",
+    verdict="holds-if",
+    condition=r"for the last step, all channels are rotated, by angles $\omega_j\notin\pi\mathbb Z$ with "
+    r"$\omega_j\not\equiv"
+    r"\pm\omega_k$ modulo $2\pi$ (true of $\mathrm{base}^{-2j/d_k}$); as dimension of the whole symmetry, also: "
+    + GENERIC,
+)
+def test_rotary_sharing(evidence: EvidenceLog) -> None:
+    exactly, counted = "gauge/cor-3.3a", "gauge/cor-3.4"
+    record_identity(evidence, "rotary_commutant", on="condition")
+    record_resplitting(evidence, shared((5, 2, 1, 2, 3), Rotary.standard(2)), exactly)
+    full = [shared(s, Rotary.standard(s[3])) for s in ROTARY]
+    found = census(full, lambda a: a.groups * (a.d_k + a.d_v**2))
+    evidence.exact(
+        "exact nullity with standard frequencies is $g(d_k+d_v^2)$, nothing unexplained",
+        on="condition",
+        figures=found.figures,
+        cases=found.cases,
+    )
+    plain = census([shared(SIZES[1]), shared(SIZES[4])], lambda a: a.groups * (a.d_k**2 + a.d_v**2))
+    evidence.exact(
+        "without rotary positions $g(d_k^2+d_v^2)$", on="condition", figures=plain.figures, cases=2, only=counted
+    )
+    odd = [
+        shared((7, 4, 2, 4, 3), Rotary.standard(2, unrotated=2)),
+        shared((7, 4, 2, 4, 3), Rotary((Fraction(1, 10), Fraction(1, 10)))),
+        shared((7, 4, 2, 4, 3), Rotary((Fraction(1, 10), Fraction(9, 10)))),
+    ]
+    dims = [a.rotary.commutant_dimension for a in odd if a.rotary is not None]
+    special = census(odd, lambda a: a.groups * ((a.rotary.commutant_dimension if a.rotary else 0) + a.d_v**2))
+    evidence.exact(
+        r"partial rotary, equal and opposite frequencies: $g(\dim\mathcal C+d_v^2)$ still, with $\dim\mathcal C > d_k$",
+        on="condition",
+        figures=special.figures | {"dim C": equal(dims, [6, 8, 8])},
+        cases=special.cases,
+        only=exactly,
+    )
+    evidence.exact(
+        r"$\dim\mathcal C_{RoPE} = d_k$",
+        special.accounts[0].fibre.nullity == 2 * (4 + 9),
+        counterexample=r"$d_k = 4$ with two channels rotated (as in GPT-NeoX): $\dim\mathcal C = 2+4 = 6$; with two "
+        r"equal or "
+        r"opposite frequencies, 8",
+        figures={"nullity": [a.fibre.nullity for a in special.accounts]},
+        only=counted,
+    )
+    worst, weakest = 0.0, 1.0
+    for seed, a in enumerate(full):
+        roles, x = random_parameters(a, seed), random_inputs(a, seed)
+        invariance = measure_invariance(a, roles, lambda r, s, a=a: group_element(a, r, s), seed, x)
+        worst = max(worst, invariance.ratio)
+        general = {
+            QUERY: roles[QUERY] @ unimodular(a.d_k, seed)[0],
+            KEY: roles[KEY] @ unimodular(a.d_k, seed)[1].mT,
+        }
+        weakest = min(weakest, assert_changes(a, roles, general, x))
+    evidence.numeric(
+        "elements of the commutant, of determinant of either sign, keep the function in float64",
+        on="condition",
+        figures={"largest observed / allowed": at_most(worst, 1.0)},
+        cases=len(full),
+    )
+    evidence.control("a general $A$ that commutes with no rotation", figures={"change": at_least(weakest, 1e-3)})
+
+
+@claim(
+    id="gauge/cor-3.3b",
+    source="gauge",
+    place="Corollary 3.3, discrete part",
+    statement=r"With rotary positions and sharing the discrete part is $S_h\times S_g$.",
+    verdict="refuted",
+    correction=STABILISER,
+)
+@claim(
+    id="gauge/App-D.1b",
+    source="gauge",
+    place="Appendix D.1",
+    statement=r"The proof of Corollary 3.3 keeps the discrete factor $S_h\times S_g$ of Theorem 3.2.",
+    verdict="refuted",
+    correction=STABILISER,
+)
+def test_rotary_discrete_part(evidence: EvidenceLog) -> None:
+    record_enumeration(
+        evidence,
+        ((2, 2), (4, 2)),
+        r"$h = g = 2$ with rotary positions: exchanging the query heads and not the groups changes the function",
+        rotary=Rotary.standard(2),
+    )
+    a = shared((5, 4, 2, 4, 3), Rotary.standard(4))
+    roles, x = random_parameters(a, 5), random_inputs(a, 5)
+    change = assert_changes(a, roles, relabelled(roles, (2, 1, 0, 3), (0, 1)), x)
+    evidence.control("in float64: heads of two groups exchanged", figures={"change": at_least(change, 1e-3)})
+    found = measure_invariance(a, roles, lambda r, e: relabelled(r, *e), ((3, 2, 1, 0), (1, 0)), x)
+    evidence.numeric(
+        "in float64: both groups exchanged with their heads, and heads inside them",
+        on="correction",
+        figures={"observed / allowed": at_most(found.ratio, 1.0)},
+    )
