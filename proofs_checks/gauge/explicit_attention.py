@@ -21,20 +21,30 @@ E = FIELD.gens[0]
 
 
 def outputs(point: Attention, x: sp.Matrix) -> DomainMatrix:
-    """Σ_i softmax(x M_i xᵀ) x N_i for tokens x (n, d), all visible, over ℚ(e); the scale 1/√d_k is left out.
+    """Attention on tokens x (n, d), all visible, over ℚ(e), with biases where the point has them; no scale 1/√d_k.
 
     Raises InvalidInput where a score is no integer.
     """
-    total = DomainMatrix.zeros(x.shape, FIELD).to_dense()
+    ones = sp.ones(x.rows, 1)
+    total = _lift(ones * point.b_o if point.b_o is not None else sp.zeros(*x.shape))
     for head, group in enumerate(point.groups):
-        scores = x * point.w_q[head] * (x * point.w_k[group]).T
+        query, key, value = (
+            x * weights[index] + (ones * biases[index] if biases is not None else sp.zeros(x.rows, weights[index].cols))
+            for weights, biases, index in (
+                (point.w_q, point.b_q, head), (point.w_k, point.b_k, group), (point.w_v, point.b_v, group)
+            )
+        )  # fmt: skip
+        scores = query * key.T
         if not all(s.is_Integer for s in scores):
             raise InvalidInput("outputs: parameters and tokens must be integers, so that scores are.")
         powers = [[E ** int(s) for s in scores.row(i)] for i in range(x.rows)]
-        weights = DomainMatrix([[p / sum(row) for p in row] for row in powers], (x.rows, x.rows), FIELD)
-        values = DomainMatrix.from_Matrix(x * point.w_v[group] * point.w_o[head]).convert_to(FIELD).to_dense()
-        total = total + weights * values
+        softmax = DomainMatrix([[p / sum(row) for p in row] for row in powers], (x.rows, x.rows), FIELD)
+        total = total + softmax * _lift(value * point.w_o[head])
     return total
+
+
+def _lift(matrix: sp.Matrix) -> DomainMatrix:
+    return DomainMatrix.from_Matrix(matrix).convert_to(FIELD).to_dense()
 
 
 def same(one: Attention, two: Attention, *, tokens: int, cases: int, seed: int = 0) -> bool:
