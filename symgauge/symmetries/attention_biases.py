@@ -11,7 +11,7 @@ from torch import Tensor
 from symgauge.architecture import Architecture
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry
-from symgauge.symmetries.elements import differences, factors, shifts
+from symgauge.symmetries.elements import differences, factors, inverse, shifts
 from symgauge.symmetries.head_factors import per_head
 from symgauge.symmetries.spaces import Constant, constants_of, spaces, unseen_key_channels
 from symgauge.wiring import Attention, Branch, Step, Wiring
@@ -113,7 +113,7 @@ class ValueBias(Symmetry):
             weight = roles[sub.output.weight]
             rows = weight.reshape(a.groups, -1, a.d_v, a.d_model).sum(1).reshape(-1, a.d_model)
             seen = rows @ differences(a.d_model, rows) if unseen else rows
-            first = -(x.reshape(1, -1) @ seen[rank:]) @ torch.linalg.inv(seen[:rank])
+            first = -(x.reshape(1, -1) @ seen[rank:]) @ inverse(seen[:rank])
             t = torch.cat([first.squeeze(0), x])
             return {bias: roles[bias] + t.reshape(a.groups, a.d_v)}
 

@@ -18,7 +18,7 @@ from symgauge.architecture import Architecture
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.attention_biases import moved
 from symgauge.symmetries.base import Roles, Site, Symmetry
-from symgauge.symmetries.elements import differences, shifts
+from symgauge.symmetries.elements import differences, inverse, shifts
 from symgauge.symmetries.readers import reading, take_back
 from symgauge.symmetries.spaces import Constant, Moment, Reader, Space, spaces
 from symgauge.wiring import Norm, Wiring
@@ -97,7 +97,7 @@ class Gap:
         # c must vanish on the blocked columns: solve for its first entries.
         seen = torch.cat([self.blocked_matrix(roles, reader) for reader in obstacles], dim=1)
         rank = seen.shape[1]
-        first = -(x.unsqueeze(0) @ seen[rank:]) @ torch.linalg.inv(seen[:rank])
+        first = -(x.unsqueeze(0) @ seen[rank:]) @ inverse(seen[:rank])
         return torch.cat([first.squeeze(0), x])
 
     def blocked_matrix(self, roles: Roles, reader: Reader) -> Tensor:

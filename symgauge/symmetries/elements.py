@@ -82,6 +82,21 @@ def differences(n: int, like: Tensor) -> Tensor:
     return torch.cat([eye, -torch.ones_like(eye[:1])])
 
 
+def inverse(matrix: Tensor) -> Tensor:
+    """The inverse of a matrix (n, n) in general position, by elimination without pivoting.
+
+    Every step is a ring operation or a division, so that parameters in any arithmetic can be inverted; in floating
+    point only well-conditioned leading minors give accurate results.
+    """
+    n = matrix.shape[-1]
+    work = torch.cat([matrix, identity(n, matrix)], dim=1)
+    for i in range(n):
+        row = work[i : i + 1] / work[i : i + 1, i : i + 1]
+        cleared = work - work[:, i : i + 1] @ row
+        work = torch.cat([cleared[:i], row, cleared[i + 1 :]])
+    return work[:, n:]
+
+
 def invertible(pattern: Tensor, copies: int = 1) -> Sampler:
     """Coordinates of ``copies`` matrices I + X: non-symmetric, either sign of the determinant, condition below 1e3."""
     m, n = int(pattern.max()), pattern.shape[0]

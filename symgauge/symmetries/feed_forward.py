@@ -112,4 +112,4 @@ class RouterShift(Symmetry):
             return {router: roles[router] + x.reshape(a.d_model, -1)}
 
         # Far from the identity another expert may win; only small moves are drawn.
-        return Site(s.layer_of(router), s.d * s.experts, count, act, lambda g: 1e-3 * shifts(count)(g))
+        return Site(s.layer_of(router), s.d * s.experts, count, act, lambda g: 1e-5 * shifts(count)(g))

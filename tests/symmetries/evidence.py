@@ -8,11 +8,21 @@ import torch
 from torch import Tensor
 
 from symgauge.architecture import Architecture
-from symgauge.models.reference import forward
+from symgauge.models.reference import forward, random_parameters
 from symgauge.symmetries.base import Output
 
 EPSILON = torch.finfo(torch.float64).eps
 VISIBLE = 1e-3
+
+
+def point(a: Architecture) -> dict[str, Tensor]:
+    """Random roles at which no norm's Σ β/γ is near zero: there the constant along its null direction would not show."""
+    for seed in range(200):
+        roles = random_parameters(a, seed)
+        sums = [(v / roles[r.removesuffix("offset") + "gain"]).sum() for r, v in roles.items() if r.endswith(".offset")]
+        if all(abs(float(value)) > 0.5 for value in sums):
+            return roles
+    raise AssertionError("no such point among 200")
 
 
 def inputs(a: Architecture, generator: torch.Generator, count: int = 12) -> Tensor:
