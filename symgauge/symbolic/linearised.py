@@ -83,6 +83,28 @@ def prove_freeness() -> tuple[Proof, ...]:
     return tuple(proofs)
 
 
+def prove_factors_of_one_product() -> tuple[Proof, ...]:
+    """The finite version: full-rank factors of one M = W_Q W_Kᵀ = W_Q'W_K'ᵀ are related by A = W_Kᵀ(W_K'⁺)ᵀ.
+
+    W_Q' = W_Q A from the product W_Q'W_K'ᵀ(W_K'⁺)ᵀ in two ways; then A W_K'ᵀ = W_Kᵀ from W_Q⁺(W_Q A)W_K'ᵀ in two ways.
+    """
+    other_q, other_k, other_left = matrix("W_Q'", d, d_k), matrix("W_K'", d, d_k), matrix("W_K'⁺", d_k, d)
+    a = matrix("A", d_k, d_k)
+    first = other_q * other_k.T * other_left.T
+    second = Q_LEFT * W_Q * a * other_k.T
+    by_rank = Facts(equations=((other_left * other_k, sp.Identity(d_k)),))
+    same_product = Facts(equations=((other_q * other_k.T, W_Q * W_K.T),))
+    left_inverse = (Q_LEFT * W_Q, sp.Identity(d_k))
+    moved_product = Facts(equations=((W_Q * a * other_k.T, W_Q * W_K.T),))
+    return (
+        prove_equal(first, other_q, by_rank, "W_Q'W_K'ᵀ W_K'⁺ᵀ = W_Q'"),
+        prove_equal(first, W_Q * (W_K.T * other_left.T), same_product, "W_Q'W_K'ᵀ W_K'⁺ᵀ = W_Q A"),
+        prove_equal(second, a * other_k.T, Facts(equations=(left_inverse,)), "W_Q⁺ W_Q A W_K'ᵀ = A W_K'ᵀ"),
+        prove_equal(Q_LEFT * (W_Q * W_K.T), W_K.T, Facts(equations=(left_inverse,)), "W_Q⁺ W_Q W_Kᵀ = W_Kᵀ"),
+        prove_equal(second, Q_LEFT * W_Q * W_K.T, moved_product, "W_Q⁺ (W_Q A W_K'ᵀ) = W_Q⁺ (W_Q W_Kᵀ)"),
+    )
+
+
 def generic_kernel_dimension(rows: int, columns: int) -> int:
     """Dimension of {(δA, δB) : δA Bᵀ + A δBᵀ = 0} for A, B of size rows×columns with *symbolic* entries, over their
     field of rational functions: the generic value at this size. It is columns² when rows ≥ columns."""

@@ -83,6 +83,7 @@ def test_lemma_b3_step_by_step():
     assert len(linearised.prove_key_follows_query()) == 2
     assert len(linearised.prove_value_output()) == 4
     assert len(linearised.prove_freeness()) == 4
+    assert len(linearised.prove_factors_of_one_product()) == 5
 
 
 def test_lemma_b3_needs_its_hypotheses():

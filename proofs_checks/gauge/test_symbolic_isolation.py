@@ -1,0 +1,194 @@
+"""Isolating a head: Proposition A.1 and equations (29)–(30), which the identifiability proof rests on."""
+
+from __future__ import annotations
+
+from random import Random
+
+import sympy as sp
+
+from proofs_checks.gauge.symbolic_support import is_zero, proves
+from symgauge.claims import EvidenceLog, claim, equal
+from symgauge.symbolic import linear
+from symgauge.symbolic.functions import RowSoftmax
+from symgauge.symbolic.identities import d, matrix, n, ones
+from symgauge.symbolic.instances import general_matrix
+from symgauge.symbolic.proof import prove_equal
+
+
+@claim(
+    id="gauge/eq-29",
+    source="gauge",
+    place="(29)",
+    statement=r"Inputs exist with $\|\alpha_i-I_n\|_F<\varepsilon$ and $\|\alpha_j\|_F<\varepsilon$ for all $j\ne i$.",
+    verdict="refuted",
+    correction=r"Rows of $\alpha_j$ sum to one, so $\|\alpha_j\|_F\ge1$ always, with equality exactly for uniform "
+    r"attention.",
+)
+@claim(
+    id="gauge/prop-A.1d",
+    source="gauge",
+    place="Proposition A.1, proof",
+    statement=r"Small scores of a head give near-zero attention weights after softmax.",
+    verdict="refuted",
+    correction=r"Zero scores give uniform weights $1/n$.",
+)
+def test_no_head_can_be_switched_off(evidence: EvidenceLog) -> None:
+    norm, small = "gauge/eq-29", "gauge/prop-A.1d"
+    size = 3
+    row = sp.Matrix([[*sp.symbols("p0:2", real=True)]])
+    row = row.row_join(sp.Matrix([[1 - sum(row)]]))
+    spread = row - sp.ones(1, size) / size
+    decomposition = sp.expand(row.dot(row) - sp.Rational(1, size) - spread.dot(spread))
+    uniform = sp.ones(size) / size
+    frobenius = sp.sqrt(sum(entry**2 for entry in uniform))
+    evidence.exact(
+        "some row-stochastic matrix has Frobenius norm below 1: the smallest, uniform attention, at $n = 3$",
+        bool(frobenius < 1),
+        counterexample=r"$n$ rows that sum to one have $\|\alpha\|_F\ge1$; at zero scores $\alpha = "
+        r"\frac1n\mathbf 1\mathbf 1^\top$, of norm 1",
+        only=norm,
+    )
+    x = matrix("X", n, d)
+    weights = RowSoftmax(x * matrix("M", d, d) * x.T)
+    evidence.proof(
+        "for every size, attention rows sum to one",
+        proves(lambda: prove_equal(weights * ones(n), ones(n))),
+        on="correction",
+        only=norm,
+    )
+    evidence.proof(
+        r"a row $p$ summing to one has $\|p\|^2 = \frac1n + \|p-\frac1n\mathbf 1\|^2$, so $n$ rows have "
+        r"$\|\alpha\|_F^2\ge1$ ($n = 3$, symbolic)",
+        decomposition == 0 and frobenius == 1,
+        on="correction",
+        only=norm,
+    )
+    zero_scores = sp.zeros(size).applyfunc(sp.exp)
+    softmax = sp.Matrix(size, size, lambda i, j: zero_scores[i, j] / sum(zero_scores.row(i)))
+    evidence.exact(
+        "softmax of zero scores is zero",
+        is_zero(softmax),
+        counterexample=r"scores 0, $n = 3$: all weights are $\frac13$",
+        only=small,
+    )
+    evidence.exact("it is uniform", is_zero(softmax - uniform), on="correction", only=small)
+
+
+@claim(
+    id="gauge/eq-30",
+    source="gauge",
+    place="(30)",
+    statement=r"For inputs isolating head $i$ the output reduces to $\alpha_iV_iW_{O,i}+O(\varepsilon)$.",
+    verdict="refuted",
+    correction=r"The other heads contribute $\frac1n\mathbf 1\mathbf 1^\top X\sum_{j\ne i}N_j$ when their scores "
+    r"vanish.",
+)
+def test_other_heads_contribute(evidence: EvidenceLog) -> None:
+    x, product = sp.eye(2), sp.eye(2)
+    contribution = sp.ones(2) / 2 * x * product
+    evidence.exact(
+        "contribution of a head with vanishing scores, $n = 2$, $X = N_j = I_2$",
+        is_zero(contribution),
+        counterexample=r"$n = 2$, $X = I_2$, $N_j = I_2$: the all-$\frac12$ matrix",
+    )
+    rng = Random(1)
+    x, product = general_matrix(3, 4, rng), general_matrix(4, 4, rng)
+    weights = sp.zeros(3).applyfunc(sp.exp)
+    direct = sp.Matrix(3, 3, lambda i, j: weights[i, j] / sum(weights.row(i))) * x * product
+    mean = sp.ones(3, 1) * (sp.ones(1, 3) * x / 3) * product
+    evidence.exact(
+        "on general rational inputs it is the mean token times $N_j$", is_zero(direct - mean), on="correction"
+    )
+
+
+@claim(
+    id="gauge/prop-A.1b",
+    source="gauge",
+    place="Proposition A.1, proof",
+    statement=r"If $[W_Q, W_K]$ has rank $2d_k$, then $v_jW_Q = v_jW_K = \sqrt{d_k}\,e_j$ is solvable for $j = "
+    r"1,\dots,n\le d_k$, and gives "
+    r"$(XW_Q)(XW_K)^\top = d_kI_n$.",
+    verdict="holds",
+)
+@claim(
+    id="gauge/prop-A.1c",
+    source="gauge",
+    place="Proposition A.1, proof",
+    statement=r"For the input $\lambda X^{(i)}$ one has $Q_iK_i^\top/\sqrt{d_k} = \lambda^2I_n$.",
+    verdict="refuted",
+    correction=r"It is $\lambda^2\sqrt{d_k}\,I_n$.",
+    remark=r"Harmless for the limit $\lambda\to\infty$.",
+)
+def test_isolating_inputs(evidence: EvidenceLog) -> None:
+    solvable, scale = "gauge/prop-A.1b", "gauge/prop-A.1c"
+    size, width = 4, 9  # d_k a square number, so that everything stays rational
+    rng = Random(2)
+    w_q, w_k = general_matrix(width, size, rng), general_matrix(width, size, rng)
+    stacked = sp.Matrix.hstack(w_q, w_k)
+    right_inverse = (stacked.T * stacked).inv() * stacked.T
+    target = 2 * sp.Matrix.hstack(sp.eye(size), sp.eye(size))
+    x = target * right_inverse
+    scores = (x * w_q) * (x * w_k).T
+    evidence.exact(
+        "the linear system solved at a general point, $d_k = 4$, $d = 9$",
+        is_zero(x * stacked - target, scores - size * sp.eye(size)),
+        only=solvable,
+    )
+    narrow = sp.Matrix.hstack(general_matrix(3, 2, rng), general_matrix(3, 2, rng))
+    evidence.control("with $d < 2d_k$ the rank is too small", narrow.rank() < 4, kind="exact", only=solvable)
+    value = scores[0, 0] / 2
+    evidence.exact(
+        "a diagonal entry of the scaled scores at $\\lambda = 1$, $d_k = 4$",
+        figures={"entry": equal(str(value), "1")},
+        counterexample=r"$d_k = 4$, $\lambda = 1$: $Q_iK_i^\top = 4I_n$, divided by $\sqrt4$ it is $2I_n$",
+        only=scale,
+    )
+    evidence.exact(r"it is $\sqrt{d_k}$", figures={"entry": equal(str(value), "2")}, on="correction", only=scale)
+
+
+@claim(
+    id="gauge/prop-A.1e",
+    source="gauge",
+    place="Proposition A.1, proof",
+    statement=r"The $v_j$ can moreover be chosen so that all other heads have queries and keys of size "
+    r"$O(\delta)$, $\delta$ arbitrary.",
+    verdict="refuted",
+    correction=r"Suppressing the other heads exactly takes $v\perp2(h-1)d_k$ general columns; with $d = hd_v$, "
+    r"$d_k = d_v$, $h\ge2$ these span "
+    r"$\mathbb R^d$, so $v = 0$.",
+)
+@claim(
+    id="gauge/prop-A.1f",
+    source="gauge",
+    place="Proposition A.1, proof",
+    statement=r"$d\ge2d_k$ is the exact condition for isolating a head.",
+    verdict="refuted",
+    correction=r"Suppressing the queries and keys of all other heads, for general parameters, takes $d\ge2hd_k$; "
+    r"GPT-2 has $768 < 1536$.",
+)
+def test_suppressing_the_other_heads(evidence: EvidenceLog) -> None:
+    rng = Random(3)
+    first, second = general_matrix(2, 2, rng), general_matrix(2, 2, rng)  # [W_Q, W_K] of two heads, d = 2, d_k = 1
+    fixed = sp.Matrix([[1, 1]]) * first.inv()
+    evidence.exact(
+        "with $h = 2$, $d_k = 1$, $d = 2$ the only $v$ activating head 1 leaves head 2 silent",
+        is_zero(fixed * second),
+        counterexample=r"$[W_Q^{(1)}, W_K^{(1)}]$ is invertible, so $v$ is determined, and $v[W_Q^{(2)}, "
+        r"W_K^{(2)}]\ne0$ for general weights "
+        r"(here $d = 2\ge2d_k = 2$)",
+    )
+    heads, size = 12, 2  # GPT-2 scaled down: d = h d_v, d_k = d_v
+    others = sp.Matrix.hstack(*(general_matrix(heads * size, size, rng) for _ in range(2 * (heads - 1))))
+    evidence.exact(
+        "rank of the other heads' columns in a scaled GPT-2 ($h = 12$, $d_k = 2$, $d = 24$): nothing is "
+        "orthogonal to them",
+        figures={"rank": equal(linear.rank(linear.rational(others)), heads * size)},
+        on="correction",
+    )
+    wide = 2 * heads * size
+    stacked = sp.Matrix.hstack(*(general_matrix(wide, 1, rng) for _ in range(wide)))
+    evidence.exact(
+        "with $d = 2hd_k$ all columns of all heads are independent, and every target can be met",
+        figures={"rank": equal(linear.rank(linear.rational(stacked)), wide)},
+        on="correction",
+    )

@@ -1,0 +1,171 @@
+"""Maps of parameters against fibres (Theorem B.8, Corollary B.9), head permutations (27)–(28), Algorithm 4."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from proofs_checks.gauge.symbolic_support import proves
+from symgauge.claims import EvidenceLog, claim, equal
+from symgauge.symbolic import linearised
+from symgauge.symbolic.group import GaugeElement, act, invariants, inverse, random_element
+from symgauge.symbolic.tangent import Attention, random_attention
+
+
+def scaled_by_its_own_function(point: Attention, undo: bool = False) -> tuple[Attention, sp.Rational]:
+    """θ ↦ θ·(A(θ), I), A(θ) = (1 + ‖M‖²)I, where M = W_Q W_Kᵀ of the one head is itself invariant; and the scale."""
+    m = point.w_q[0] * point.w_k[0].T
+    scale = 1 + sum(entry**2 for entry in m)
+    size, values = point.w_q[0].cols, point.w_v[0].cols
+    a = sp.ImmutableMatrix(sp.eye(size) * scale)
+    element = GaugeElement((a,), (sp.ImmutableMatrix(sp.eye(values)),), (0,))
+    return act(point, inverse(element) if undo else element), scale
+
+
+@claim(
+    id="gauge/thm-B.8",
+    source="gauge",
+    place="Theorem B.8, (45)–(48)",
+    statement=r"Every map $\varphi:\Theta_0\to\Theta_0$ that preserves MHA is one element of $G_{\max}$.",
+    verdict="refuted",
+    correction=r"True of points, not of maps: $\theta'$ and a general $\theta$ have one function exactly when "
+    r"$\theta'\in\theta\cdot G_{\max}$.",
+    remark="The statement on points is Theorem 3.6 with its conditions.",
+)
+@claim(
+    id="gauge/cor-B.9",
+    source="gauge",
+    place="Corollary B.9",
+    statement=r"$G_{\max}$ is the unique maximal group acting on $\Theta_0$ and preserving MHA.",
+    verdict="refuted",
+    correction=r"The maps $\theta\mapsto\theta\cdot A(\theta)$ with $A$ a function of the invariants form larger "
+    r"groups; their orbits are those of $G_{\max}$.",
+)
+def test_maps_that_depend_on_the_point(evidence: EvidenceLog) -> None:
+    points = [random_attention(d=3, d_k=2, d_v=2, groups=(0,), seed=seed) for seed in range(4)]
+    moved = [scaled_by_its_own_function(point) for point in points]
+    keeps = all(invariants(after) == invariants(before) for before, (after, _) in zip(points, moved, strict=True))
+    bijective = all(
+        scaled_by_its_own_function(after, undo=True)[0] == before
+        for before, (after, _) in zip(points, moved, strict=True)
+    )
+    scales = {scale for _, scale in moved}
+    evidence.exact(
+        "a bijection of $\\Theta_0$ that preserves the function acts by one and the same $A$ everywhere",
+        not (keeps and bijective and len(scales) > 1),
+        counterexample=r"$h = 1$, $\varphi(\theta) = \theta\cdot(1+\|W_QW_K^\top\|_F^2)I$: it preserves $M$ and "
+        r"$N$, is undone by the same "
+        "formula with the inverse, and its factor changes from point to point",
+        cases=len(points),
+    )
+    evidence.proof(
+        r"points, not maps: full-rank factors of one $M$ differ by one $A\in GL(d_k)$, for every size (and of one "
+        r"$N$ by one $C$)",
+        proves(linearised.prove_factors_of_one_product),
+        on="correction",
+    )
+    evidence.exact(
+        "the images keep the invariants, so they stay on the orbits", keeps, on="correction", cases=len(points)
+    )
+    other = random_attention(d=3, d_k=2, d_v=2, groups=(0,), seed=9)
+    evidence.control("another point has other invariants", invariants(other) != invariants(points[0]), kind="exact")
+
+
+@claim(
+    id="gauge/eq-27..28",
+    source="gauge",
+    place="(27)–(28)",
+    statement=r"Permuting the heads leaves $\sum_iA_i(X)W_{O,i}$ unchanged.",
+    verdict="holds",
+    remark="All four matrices of a head move together; (6) writes the permutation as $\\sigma$, (27) as "
+    "$\\sigma^{-1}$.",
+)
+def test_head_permutations(evidence: EvidenceLog) -> None:
+    point = random_attention(d=4, d_k=2, d_v=3, groups=(0, 1, 2))
+    heads = sp.symbols("f0:3")  # the summands A_i(X) W_O,i; the output is their sum, whatever they are
+    total = sum(heads)
+    orders = [(0, 1, 2), (1, 0, 2), (2, 0, 1), (1, 2, 0), (0, 2, 1), (2, 1, 0)]
+    evidence.proof(
+        "the sum of three heads in every order",
+        all(sp.expand(sum(heads[i] for i in o) - total) == 0 for o in orders),
+        cases=6,
+    )
+    unit = random_element(3, 2, 3, 0)
+    same = GaugeElement(
+        tuple(sp.ImmutableMatrix(sp.eye(2)) for _ in unit.a),
+        tuple(sp.ImmutableMatrix(sp.eye(3)) for _ in unit.c),
+        (1, 2, 0),
+    )
+    evidence.exact(
+        "the heads of a point, permuted together, are the same heads", invariants(act(point, same)) == invariants(point)
+    )
+    q = (point.w_q[1], point.w_q[0], point.w_q[2])
+    broken = Attention(q, point.w_k, point.w_v, point.w_o, point.groups)
+    evidence.control("queries permuted alone", invariants(broken) != invariants(point), kind="exact")
+
+
+@claim(
+    id="gauge/alg-4",
+    source="gauge",
+    place="Algorithm 4",
+    statement=r"Gauge fixing, Hungarian matching on "
+    r"$\|W_{Q,1}^{(i)}-W_{Q,2}^{(j)}\|_F+\|W_{K,1}^{(i)}-W_{K,2}^{(j)}\|_F$, and Procrustes for $W_Q$ "
+    r"give the $\theta_2'$ on the orbit nearest to $\theta_1$.",
+    verdict="refuted",
+    correction=r"The matching has to use invariants, $\|M_{1,i}-M_{2,j}\|_F+\|N_{1,i}-N_{2,j}\|_F$; the values "
+    r"need an alignment of their own.",
+)
+def test_alignment(evidence: EvidenceLog) -> None:
+    root = sp.sqrt(2)
+    one, flipped, larger = (1, 1, 1, 1), (1, 1, -1, -1), (root, root, 1, 1)
+    evidence.exact(
+        "what is left between two points of one orbit is 0",
+        figures={"distance": equal(str(distance(one, algorithm_4(one, flipped))), "0")},
+        counterexample=r"$W_V = W_O = 1$ and $W_V = W_O = -1$: related by $C = -1$, left at distance $2\sqrt2$, "
+        r"since only $W_Q$ is aligned",
+    )
+    evidence.exact(
+        "the result is no further from $\\theta_1$ than $\\theta_2$ was",
+        bool(distance(one, algorithm_4(one, larger)) <= distance(one, larger)),
+        counterexample=r"$\theta_1 = (1,1)$, $\theta_2 = (\sqrt2,\sqrt2)$, both balanced: Procrustes on $W_Q$ "
+        r"gives $(1,2)$, at distance 1 "
+        r"instead of $2-\sqrt2$",
+    )
+    heads = [sp.Matrix([1, 0]), sp.Matrix([0, 1])]  # W_Q = W_K = w in each head; those of θ_2 are −w, by A = −1
+    cost = [[2 * (w + v).norm() for v in heads] for w in heads]
+    evidence.exact(
+        "the matching keeps heads that compute the same function together",
+        bool(cost[0][0] + cost[1][1] <= cost[0][1] + cost[1][0]),
+        counterexample=r"$W_Q = W_K = (1,0), (0,1)$ against $-(1,0), -(0,1)$: the right matching costs 8, the "
+        r"wrong one $4\sqrt2$",
+    )
+    products = [[(w * w.T - v * v.T).norm() for v in heads] for w in heads]
+    evidence.exact(
+        "on the invariants $M_i$ the right matching costs 0, the wrong one $2\\sqrt2$",
+        figures={
+            "right": equal(str(products[0][0] + products[1][1]), "0"),
+            "wrong": equal(str(products[0][1] + products[1][0]), "2*sqrt(2)"),
+        },
+        on="correction",
+    )
+    evidence.exact("$C = -1$ aligns the first example", distance(one, (1, 1, -1 * -1, -1 * -1)) == 0, on="correction")
+
+
+Head = tuple[sp.Expr, ...]  # (W_Q, W_K, W_V, W_O) of one head with d = d_k = d_v = 1
+
+
+def gauge_fix(head: Head) -> Head:
+    """Algorithm 2 for scalars: A = |W_K / W_Q|, the geometric mean of 1/W_Q² and W_K²; C = 1/|W_V|."""
+    w_q, w_k, w_v, w_o = map(sp.sympify, head)
+    a, c = abs(w_k / w_q), 1 / abs(w_v)
+    return w_q * a, w_k / a, w_v * c, w_o / c
+
+
+def algorithm_4(first: Head, second: Head) -> Head:
+    """Algorithm 4 for one scalar head: fix both, then A = argmin |W_Q,1 − W_Q,2 A|, applied to the second."""
+    target, (w_q, w_k, w_v, w_o) = gauge_fix(first), gauge_fix(second)
+    a = target[0] / w_q
+    return w_q * a, w_k / a, w_v, w_o
+
+
+def distance(first: Head, second: Head) -> sp.Expr:
+    return sp.sqrt(sum(sp.expand((sp.sympify(x) - y) ** 2) for x, y in zip(first, second, strict=True)))
