@@ -21,7 +21,7 @@ X = matrix("X", n, d)
     [
         ((A * B).T, B.T * A.T),
         ((A * B).I, B.I * A.I),
-        (sp.Inverse(sp.MatMul(A, B.T), evaluate=False), B.T.I * A.I),
+        (sp.Inverse(sp.MatMul(A, B.T)), B.T.I * A.I),
         (sp.MatPow(sp.MatMul(2 * A, B), -2), sp.Rational(1, 4) * (B.I * A.I) * (B.I * A.I)),
         (A.T.I, A.I.T),
         (A * (B + C), A * C + A * B),
