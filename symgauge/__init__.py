@@ -11,12 +11,24 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Account": "symgauge.exact.accounting",
     "Architecture": "symgauge.architecture",
     "Experts": "symgauge.architecture",
+    "FibreDimension": "symgauge.exact.dimension",
+    "InvalidInput": "symgauge.errors",
     "Latent": "symgauge.architecture",
     "Rotary": "symgauge.architecture",
-    "wire": "symgauge.wiring",
     "SymgaugeError": "symgauge.errors",
+    "Tokens": "symgauge.exact.probes",
+    "Undecided": "symgauge.errors",
+    "UnsupportedModel": "symgauge.errors",
+    "UnsupportedOperation": "symgauge.errors",
+    "Vectors": "symgauge.exact.probes",
+    "account": "symgauge.exact.accounting",
+    "dimension": "symgauge.exact.dimension",
+    "rule": "symgauge.arithmetic.carrier",
+    "supported": "symgauge.arithmetic.carrier",
+    "wire": "symgauge.wiring",
 }
 __all__ = sorted([*_HOMES, "__version__"])
 

@@ -53,9 +53,7 @@ class Rotary:
     interleaved: bool = False
 
     @classmethod
-    def standard(
-        cls, channels: int, *, base: float = 10000.0, unrotated: int = 0, interleaved: bool = False
-    ) -> Rotary:
+    def standard(cls, channels: int, *, base: float = 10000.0, unrotated: int = 0, interleaved: bool = False) -> Rotary:
         """The usual frequencies ω_j = base^(−2j / channels) on ``channels`` rotated channels."""
         if channels % 2 or channels <= 0:
             raise InvalidInput(f"rotary encoding turns channels in pairs; {channels} rotated channels were asked for")

@@ -64,22 +64,24 @@ class Carrier(Tensor):
     views: weakref.WeakSet[Carrier]
 
     @staticmethod
-    def __new__(cls, jet: Jet, calculus: Calculus, dtype: torch.dtype = torch.float64) -> Carrier:  # type: ignore[misc]
-        self = Tensor._make_wrapper_subclass(cls, jet.shape, dtype=dtype, device=jet.shadow.device)  # type: ignore[attr-defined]
+    def __new__(cls, jet: Jet, calculus: Calculus, dtype: torch.dtype = torch.float64) -> Carrier:
+        self: Carrier = Tensor._make_wrapper_subclass(cls, jet.shape, dtype=dtype, device=jet.shadow.device)
         self.jet = jet
         self.calculus = calculus
         self.parent = None
         calculus.widest = max(calculus.widest, jet.shadow.numel() // max(1, jet.shape[0] if jet.shape else 1))
         self.views = weakref.WeakSet()
-        return self  # type: ignore[no-any-return]
+        return self
 
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
-    def __repr__(self, *, tensor_contents: object = None) -> str:
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         return f"Carrier(shape={tuple(self.shape)}, span={self.jet.span})"
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(  # type: ignore[override]
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         kwargs = kwargs or {}
         key = _find(func, _RULES)
         if key not in _RULES:
@@ -144,8 +146,10 @@ def _link(boxed: Any, parent: Carrier, func: Any, rest: Any, kwargs: Any) -> Non
     for i, view in enumerate(boxed if several else (boxed,)):
 
         def reading(x: Any, i: int = i) -> Any:
-            result = _RULES[_find(func, _RULES)](parent.calculus, x, *rest, **kwargs) if isinstance(x, Jet) else func(
-                x, *rest, **kwargs
+            result = (
+                _RULES[_find(func, _RULES)](parent.calculus, x, *rest, **kwargs)
+                if isinstance(x, Jet)
+                else func(x, *rest, **kwargs)
             )
             return result[i] if several else result
 
@@ -162,7 +166,7 @@ def _write(target: Carrier, jet: Jet) -> None:
         where = target.reading(numbers).flatten()
 
         def put(parts: Any, where: Tensor = where, shape: Any = parent.jet.shape) -> Tensor:
-            return parts[0].reshape(-1).index_put((where,), parts[1].reshape(-1)).reshape(shape)  # type: ignore[no-any-return]
+            return parts[0].reshape(-1).index_put((where,), parts[1].reshape(-1)).reshape(shape)
 
         parent.jet = parent.calculus.join(put, [parent.jet, target.jet])
         target = parent

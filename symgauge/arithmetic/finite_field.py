@@ -46,7 +46,7 @@ class FiniteField:
     # ----- lifting
 
     def lift(self, x: Tensor) -> Residues:
-        """Residues of finite floats or integers, exactly: a float64 is m·2^e with |m| < 2⁵³. Non-finite entries give 0."""
+        """Residues of finite floats or integers, exactly: a float64 is m·2^e, |m| < 2⁵³. Non-finite entries give 0."""
         if not x.is_floating_point():
             return Residues(torch.remainder(x.to(torch.int64), self.p))
         mantissa, exponent = torch.frexp(torch.where(torch.isfinite(x), x, 0.0).double())
@@ -58,23 +58,27 @@ class FiniteField:
         """One number, as a zero-dimensional array on the device of ``like``."""
         return self.lift(torch.tensor(float(x), dtype=torch.float64)).map(lambda t: t.to(like.device))
 
-    def zeros_like(self, x: Residues) -> Residues:
-        return Residues(torch.zeros_like(x.re))
+    def zeros(self, shape: Sequence[int], device: torch.device) -> Tensor:
+        """One part (real or imaginary) of an array of zeros."""
+        return torch.zeros(tuple(shape), dtype=torch.int64, device=device)
+
+    def identity(self, n: int, device: torch.device) -> Residues:
+        return Residues(torch.eye(n, dtype=torch.int64, device=device))
 
     # ----- ring operations
 
-    def _reduce(self, x: Tensor) -> Tensor:
+    def reduce(self, x: Tensor) -> Tensor:
         """x mod p for 0 ≤ x (fmod is several times faster than remainder, and equal there)."""
         return torch.fmod(x, self.p)
 
     def _add(self, a: Tensor, b: Tensor) -> Tensor:
-        return self._reduce(a + b)
+        return self.reduce(a + b)
 
     def _sub(self, a: Tensor, b: Tensor) -> Tensor:
-        return self._reduce((a - b).add_(self.p))
+        return self.reduce((a - b).add_(self.p))
 
     def _mul(self, a: Tensor, b: Tensor) -> Tensor:
-        return self._reduce(a * b)
+        return self.reduce(a * b)
 
     def add(self, a: Residues, b: Residues) -> Residues:
         if a.im is None and b.im is None:
@@ -84,7 +88,7 @@ class FiniteField:
         return Residues(self._add(a.re, b.re), (a_im + b_im).expand(torch.broadcast_shapes(a.shape, b.shape)) % self.p)
 
     def neg(self, a: Residues) -> Residues:
-        return a.map(lambda x: self._reduce(self.p - x))
+        return a.map(lambda x: self.reduce(self.p - x))
 
     def sub(self, a: Residues, b: Residues) -> Residues:
         if a.im is None and b.im is None:
@@ -99,9 +103,7 @@ class FiniteField:
         if a.im is None or b.im is None:
             cross = product(a.re, b.im) if a.im is None else product(a.im, b.re)  # type: ignore[arg-type]
             return Residues(re, cross)
-        return Residues(
-            self._sub(re, product(a.im, b.im)), self._add(product(a.re, b.im), product(a.im, b.re))
-        )
+        return Residues(self._sub(re, product(a.im, b.im)), self._add(product(a.re, b.im), product(a.im, b.re)))
 
     def mul(self, a: Residues, b: Residues) -> Residues:
         return self._bilinear(self._mul, a, b)
@@ -119,7 +121,7 @@ class FiniteField:
             right = b[..., start : start + _CHUNK, :]
             low = torch.matmul(left, (right & 0xFFFF).double()).to(torch.int64)
             high = torch.matmul(left, (right >> 16).double()).to(torch.int64)
-            part = self._reduce(self._reduce(high).mul_(1 << 16).add_(low))
+            part = self.reduce(self.reduce(high).mul_(1 << 16).add_(low))
             total = part if total is None else self._add(total, part)
         assert total is not None
         return total
@@ -130,9 +132,15 @@ class FiniteField:
 
     def sum(self, a: Residues, dims: Sequence[int], keepdim: bool = False) -> Residues:
         """Sum over axes; exact for up to 2³² summands."""
-        return a.map(lambda x: self._reduce(x.sum(tuple(dims), keepdim=keepdim)))
+        return a.map(lambda x: self.reduce(x.sum(tuple(dims), keepdim=keepdim)))
 
     # ----- division and roots
+
+    def divide(self, a: Residues, n: int) -> Residues:
+        """a / n for an integer n, exactly (1/n is no float)."""
+        if n % self.p == 0:
+            raise ZeroDivisionError(f"division by {n} modulo {self.p}")
+        return self.mul(a, Residues(torch.tensor(pow(n, -1, self.p), device=a.re.device)))
 
     def _power(self, base: Tensor, exponent: Tensor | int) -> Tensor:
         if isinstance(exponent, int):
@@ -152,7 +160,7 @@ class FiniteField:
         if a.im is None:
             return Residues(self._inverse(a.re))
         norm = self._inverse(self._add(self._mul(a.re, a.re), self._mul(a.im, a.im)))
-        return Residues(self._mul(a.re, norm), self._mul(self._reduce(self.p - a.im), norm))
+        return Residues(self._mul(a.re, norm), self._mul(self.reduce(self.p - a.im), norm))
 
     def is_zero(self, a: Residues) -> Tensor:
         return a.re == 0 if a.im is None else (a.re == 0) & (a.im == 0)
@@ -175,10 +183,10 @@ class FiniteField:
             return Residues(re, im if bool((~real_ok).any()) else None), torch.zeros_like(real_ok)
         norm_root, norm_ok = self._root(self._add(self._mul(a.re, a.re), self._mul(a.im, a.im)))
         half = (self.p + 1) // 2
-        first, first_ok = self._root(self._reduce(self._add(a.re, norm_root) * half))
-        second, _ = self._root(self._reduce(self._sub(a.re, norm_root) * half))
+        first, first_ok = self._root(self.reduce(self._add(a.re, norm_root) * half))
+        second, _ = self._root(self.reduce(self._sub(a.re, norm_root) * half))
         x = torch.where(first_ok, first, second)
-        y = self._mul(a.im, self._inverse(self._reduce(2 * x)))
+        y = self._mul(a.im, self._inverse(self.reduce(2 * x)))
         is_real = a.im == 0
         return Residues(torch.where(is_real, re, x), torch.where(is_real, im, y)), ~(norm_ok | is_real)
 
@@ -200,7 +208,8 @@ class FiniteField:
         half = self.p // 2
         flipped = a.re > half if a.im is None else (a.re > half) | ((a.re == 0) & (a.im > half))
         opposite = self.neg(a)
-        return Residues(*(torch.where(flipped, n, x) for n, x in zip(opposite.parts(), a.parts(), strict=True))), flipped
+        pairs = zip(opposite.parts(), a.parts(), strict=True)
+        return Residues(*(torch.where(flipped, n, x) for n, x in pairs)), flipped
 
     def exp(self, a: Residues) -> Residues:
         """A fresh element per argument with exp(0) = 1 and exp(−a) = 1/exp(a); always in GF(p)."""

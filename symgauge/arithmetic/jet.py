@@ -55,7 +55,7 @@ def _stretch(x: Tensor, dims: int) -> Tensor:
 def _gather_after(
     fn: Callable[[Sequence[Tensor]], Tensor], like: Sequence[Tensor], device: torch.device
 ) -> Callable[[Tensor], Tensor]:
-    """Trace ``fn`` on entry numbers (from 1; 0 stands for a zero it puts in) and return the same move behind an axis."""
+    """Trace ``fn`` on entry numbers (from 1; 0 is a zero it puts in) and return the same move behind an axis."""
     numbers, start = [], 1
     for x in like:
         numbers.append(torch.arange(start, start + x.numel(), device=device).reshape(x.shape))
@@ -73,6 +73,14 @@ def _gather_after(
     return gather
 
 
+class FirstRoot(Exception):
+    """Raised at the first square root when ``stop_at_first_root`` asks for it; says which entries have one in GF(p)."""
+
+    def __init__(self, in_base_field: Tensor) -> None:
+        super().__init__("stopped at the first square root")
+        self.in_base_field = in_base_field
+
+
 class Calculus:
     """Operations on jets over one field. Every method returns a new jet; none changes its arguments."""
 
@@ -80,6 +88,7 @@ class Calculus:
         self.field = field
         self.widest = 0
         """Largest number of entries per batch item that a carrier had so far, for memory planning."""
+        self.stop_at_first_root = False
 
     # ----- construction
 
@@ -90,9 +99,9 @@ class Calculus:
     def variable(self, x: Tensor, start: int) -> Jet:
         """An independent variable: one tangent per entry, numbered from ``start``."""
         n = x.numel()
-        tangent = torch.eye(n, dtype=torch.int64, device=x.device).reshape(n, *x.shape)
+        tangent = self.field.identity(n, x.device).map(lambda t: t.reshape(n, *x.shape))
         jet = self.lift(x)
-        return replace(jet, tangent=Residues(tangent), span=(start, start + n), degree=1, slope=0)
+        return replace(jet, tangent=tangent, span=(start, start + n), degree=1, slope=0)
 
     # ----- tangents
 
@@ -110,9 +119,7 @@ class Calculus:
         assert after >= 0
         return tangent.map(pad)
 
-    def combine(
-        self, terms: Sequence[tuple[Residues, Span]], shape: torch.Size
-    ) -> tuple[Residues | None, Span]:
+    def combine(self, terms: Sequence[tuple[Residues, Span]], shape: torch.Size) -> tuple[Residues | None, Span]:
         """Sum tangents over different spans; each is broadcast to ``shape`` behind its leading axis."""
         if not terms:
             return None, (0, 0)
@@ -122,12 +129,12 @@ class Calculus:
             return tangent.map(lambda x: _stretch(x, len(shape)).expand(-1, *shape)), span
         has_im = any(t.im is not None for t, _ in terms)
         device = terms[0][0].re.device
-        sums = [torch.zeros((hull[1] - hull[0], *shape), dtype=torch.int64, device=device) for _ in range(1 + has_im)]
+        sums = [self.field.zeros((hull[1] - hull[0], *shape), device) for _ in range(1 + has_im)]
         for tangent, (start, stop) in terms:
             for total, part in zip(sums, tangent.parts(), strict=False):
                 total[start - hull[0] : stop - hull[0]] += _stretch(part, len(shape))
         if len(terms) > 1:
-            sums = [torch.fmod(total, self.field.p) for total in sums]
+            sums = [self.field.reduce(total) for total in sums]
         return Residues(*sums), hull
 
     # ----- ring operations
@@ -138,8 +145,13 @@ class Calculus:
         tangent, span = self.combine(present, shadow.shape)
         jets = [j for j, _ in terms]
         return Jet(
-            value, shadow, tangent, span, _merge_taint(*jets),
-            max(j.degree for j in jets), max(j.slope for j in jets),
+            value,
+            shadow,
+            tangent,
+            span,
+            _merge_taint(*jets),
+            max(j.degree for j in jets),
+            max(j.slope for j in jets),
         )
 
     def add(self, a: Jet, b: Jet, alpha: float = 1) -> Jet:
@@ -164,14 +176,11 @@ class Calculus:
 
     def divide_by_count(self, a: Jet, n: int) -> Jet:
         """Divide by an integer, exactly in the field (1/n is no float)."""
-        if n % self.field.p == 0:
-            raise ZeroDivisionError(f"mean over {n} entries")
-        inverse = Residues(torch.tensor(pow(n, -1, self.field.p), device=a.shadow.device))
-        tangent = None if a.tangent is None else self.field.mul(a.tangent, inverse)
-        return replace(a, value=self.field.mul(a.value, inverse), shadow=a.shadow / n, tangent=tangent)
+        tangent = None if a.tangent is None else self.field.divide(a.tangent, n)
+        return replace(a, value=self.field.divide(a.value, n), shadow=a.shadow / n, tangent=tangent)
 
     def _product_taint(self, a: Jet, b: Jet, product: Callable[[Tensor, Tensor], Tensor]) -> Tensor | None:
-        """Entries that a tainted factor reaches; an exact zero stops it (0 · anything = 0, as masked attention needs)."""
+        """Entries that a tainted factor reaches; an exact zero stops it (0 · x = 0, as masked attention needs)."""
         if a.taint is None and b.taint is None:
             return None
         bad = [j.taint if j.taint is not None else torch.zeros_like(j.shadow, dtype=torch.bool) for j in (a, b)]
@@ -224,8 +233,15 @@ class Calculus:
     # ----- functions of one variable
 
     def apply(
-        self, a: Jet, value: Residues, shadow: Tensor, derivative: Residues, *,
-        taint: Tensor | None = None, degree: int = 1, slope: int = 1,
+        self,
+        a: Jet,
+        value: Residues,
+        shadow: Tensor,
+        derivative: Residues,
+        *,
+        taint: Tensor | None = None,
+        degree: int = 1,
+        slope: int = 1,
     ) -> Jet:
         """f(a) entry by entry from f's value and derivative at a; ``slope`` is the derivative's degree."""
         tangent = None
@@ -247,19 +263,23 @@ class Calculus:
     def div(self, a: Jet, b: Jet) -> Jet:
         return self.mul(a, self.reciprocal(b))
 
+    def _root(self, a: Jet) -> tuple[Residues, Tensor]:
+        root, failed = self.field.root(a.value)
+        if self.stop_at_first_root:
+            raise FirstRoot(torch.ones_like(failed) if root.im is None else root.im == 0)
+        return root, failed | self.field.is_zero(a.value)
+
     def rsqrt(self, a: Jet) -> Jet:
         """a^(−1/2); a radicand without a root in the field, or zero, taints the entry."""
-        root, failed = self.field.root(a.value)
+        root, failed = self._root(a)
         value = self.field.inverse(root)
         cube = self.field.mul(value, self.field.mul(value, value))
-        failed = failed | self.field.is_zero(a.value)
         return self.apply(a, value, a.shadow.rsqrt(), self.field.scale(cube, -0.5), taint=failed, slope=3)
 
     def sqrt(self, a: Jet) -> Jet:
         """a^(1/2), as :meth:`rsqrt`."""
-        root, failed = self.field.root(a.value)
+        root, failed = self._root(a)
         half_inverse = self.field.scale(self.field.inverse(root), 0.5)
-        failed = failed | self.field.is_zero(a.value)
         return self.apply(a, root, a.shadow.sqrt(), half_inverse, taint=failed)
 
     def exp(self, a: Jet) -> Jet:
@@ -270,7 +290,7 @@ class Calculus:
         return self.apply(a, self.field.fresh(a.value, 5), a.shadow.log(), self.field.inverse(a.value))
 
     def erf(self, a: Jet) -> Jet:
-        """erf is a fresh odd element; its derivative (2/√π) exp(−a²) goes through the same exponential as all others."""
+        """erf is a fresh odd element; its derivative (2/√π) exp(−a²) uses the same exponential as all others."""
         field = self.field
         bell = field.exp(field.neg(field.mul(a.value, a.value)))
         derivative = field.scale(bell, 2 / math.sqrt(math.pi))
@@ -341,12 +361,15 @@ class Calculus:
         shape = torch.broadcast_shapes(condition.shape, a.shape, b.shape)
         a, b = self.expand(a, shape), self.expand(b, shape)
         hull = self.hull(a, b)
-        parts = [self.aligned(j, hull, any(x.value.im is not None for x in (a, b)), self._complex(a, b)) for j in (a, b)]
-        value = Residues(*(torch.where(condition, x, y) for x, y in zip(parts[0][0].parts(), parts[1][0].parts(), strict=True)))
-        tangent = None
-        if parts[0][1] is not None and parts[1][1] is not None:
-            pairs = zip(parts[0][1].parts(), parts[1][1].parts(), strict=True)
-            tangent = Residues(*(torch.where(condition, x, y) for x, y in pairs))
+        value_im = a.value.im is not None or b.value.im is not None
+        tangent_im = self._complex(a, b)
+        (a_value, a_tangent), (b_value, b_tangent) = (self.aligned(j, hull, value_im, tangent_im) for j in (a, b))
+
+        def choose(x: Residues, y: Residues) -> Residues:
+            return Residues(*(torch.where(condition, s, t) for s, t in zip(x.parts(), y.parts(), strict=True)))
+
+        value = choose(a_value, b_value)
+        tangent = None if a_tangent is None or b_tangent is None else choose(a_tangent, b_tangent)
         taint = None
         if a.taint is not None or b.taint is not None:
             clean = torch.zeros(shape, dtype=torch.bool, device=condition.device)
@@ -361,9 +384,7 @@ class Calculus:
             return a
         return self.move(lambda x: x.expand(shape), a, lambda x: _stretch(x, len(shape)).expand(-1, *shape))
 
-    def move(
-        self, fn: Callable[[Tensor], Tensor], a: Jet, shifted: Callable[[Tensor], Tensor] | None = None
-    ) -> Jet:
+    def move(self, fn: Callable[[Tensor], Tensor], a: Jet, shifted: Callable[[Tensor], Tensor] | None = None) -> Jet:
         """Apply an operation that only moves, copies, drops or zeroes entries to every part of a jet.
 
         ``shifted`` is the same operation on an array with one more axis in front, for the tangent; without it the
@@ -392,7 +413,7 @@ class Calculus:
         if hull == (0, 0):
             return value, None
         if a.tangent is None:
-            zero = torch.zeros((hull[1] - hull[0], *a.shape), dtype=torch.int64, device=a.shadow.device)
+            zero = self.field.zeros((hull[1] - hull[0], *a.shape), a.shadow.device)
             return value, Residues(zero, zero if tangent_im else None)
         tangent = self.widen(a.tangent, a.span, hull)
         if tangent_im and tangent.im is None:

@@ -157,9 +157,7 @@ class Multiprecision(Calculus):
     def select(self, condition: Tensor, a: Jet, b: Jet) -> Jet:
         return self.jet(np.where(condition.numpy(), _entries(a), _entries(b)))
 
-    def move(
-        self, fn: Callable[[Tensor], Tensor], a: Jet, shifted: Callable[[Tensor], Tensor] | None = None
-    ) -> Jet:
+    def move(self, fn: Callable[[Tensor], Tensor], a: Jet, shifted: Callable[[Tensor], Tensor] | None = None) -> Jet:
         return self.join(lambda parts: fn(parts[0]), [a])
 
     def join(self, fn: _Move, jets: Sequence[Jet]) -> Jet:

@@ -1,4 +1,4 @@
-"""Primes to work over: 31 bits, so that a product of residues fits an int64, and ≡ 3 (mod 4), so that −1 has no root."""
+"""Primes to work over: 31 bits, so that products of residues fit an int64, and ≡ 3 (mod 4): −1 has no root."""
 
 from __future__ import annotations
 

@@ -61,7 +61,8 @@ class Acceptance:
         self.batch = batch
         self.rounds = rounds
         self.tried = 0
-        self.rejected = False
+        self.width = 1
+        """Entries of one position's output, known after the first batch."""
         self._seen: set[Key] = set()
         self._covered: set[int] = set()
         self._pool: list[Usable] = []
@@ -75,6 +76,13 @@ class Acceptance:
     def done(self) -> bool:
         """Whether every input that exists has been looked at and handed out."""
         return self._todo is not None and not len(self._todo) and not self._pool
+
+    def prepare(self) -> None:
+        """Look at a first batch of candidates, so that the output's width is known."""
+        if not self.tried:
+            batch = self._candidates()
+            assert batch is not None
+            self._collect(batch)
 
     def take(self, wanted: int) -> list[tuple[Tensor, list[int]]]:
         """Sequences with the positions of theirs that are usable and new: about ``wanted`` positions, or what there is.
@@ -117,10 +125,10 @@ class Acceptance:
         output = self.evaluation(batch, tangents=False)
         self.tried += len(batch)
         value = by_position(output.value.re)
+        self.width = value.shape[-1]
         clean = torch.ones(value.shape[:2], dtype=torch.bool)
         if output.taint is not None:
             clean = ~by_position(output.taint.expand(output.shape)).any(-1).cpu()
-            self.rejected = True
             if clean.shape[1] == batch.shape[1] and self._todo is None:
                 self._remember(batch, clean)
         signature = value[..., :3].cpu().tolist()

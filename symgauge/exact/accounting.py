@@ -17,9 +17,10 @@ from symgauge.architecture import Architecture
 from symgauge.arithmetic.carrier import Carrier, wrap
 from symgauge.arithmetic.finite_field import FiniteField, Residues
 from symgauge.arithmetic.jet import Calculus
-from symgauge.exact.dimension import FibreDimension, Output, Progress, dimension
+from symgauge.exact.dimension import Progress, dimension, touched
 from symgauge.exact.probes import Inputs, Tokens, Vectors
 from symgauge.exact.rank import Echelon
+from symgauge.exact.result import FibreDimension, Output
 from symgauge.layout import Layout
 from symgauge.symmetries.base import Symmetry
 from symgauge.symmetries.group import families
@@ -66,7 +67,9 @@ class Account:
         return {
             **self.fibre.as_dict(),
             "architecture": self.architecture.name,
-            "families": {f.name: {k: getattr(f, k) for k in ("dimension", "gain", "violations")} for f in self.families},
+            "families": {
+                f.name: {"dimension": f.dimension, "gain": f.gain, "violations": f.violations} for f in self.families
+            },
             "explained": self.explained,
             "unexplained": self.unexplained,
             "unexplained_by_tensor": dict(self.tensors),
@@ -78,14 +81,12 @@ class Account:
 def generators(
     family: Symmetry, a: Architecture, w: Wiring, layout: Layout, theta: Tensor, arithmetic: FiniteField
 ) -> Tensor:
-    """Tangent vectors (coordinates, P) of a family at ``theta``, as residues: its action's derivative at the identity."""
+    """Tangent vectors (coordinates, P) of a family at ``theta``, as residues: its action's derivative at x = 0."""
     calculus = Calculus(arithmetic)
     count = family.coordinates(a, w)
     origin = wrap(calculus.variable(torch.zeros(count, dtype=torch.float64, device=theta.device), 0), calculus)
     # The shift is added in exact arithmetic: θ + 1 in float64 would round, and be another point.
-    roles = {
-        name: wrap(calculus.lift(theta[slot.index]), calculus) + slot.shift for name, slot in layout.slots.items()
-    }
+    roles = {name: wrap(calculus.lift(theta[slot.index]), calculus) + slot.shift for name, slot in layout.slots.items()}
     with torch.no_grad():
         moved = family.act(a, w, roles, origin)
     result = torch.zeros((count, layout.size), dtype=torch.int64, device=theta.device)
@@ -108,9 +109,17 @@ def _tangent(value: Tensor, count: int, calculus: Calculus) -> Tensor:
 
 
 def account_for(
-    module: nn.Module, inputs: Inputs, architecture: Architecture, layout: Layout, *, fibre: FibreDimension | None = None,
-    output: Output = "logits", seed: int = 0, device: str = "cpu", progress: Progress | None = None,
-) -> Account:  # fmt: skip
+    module: nn.Module,
+    inputs: Inputs,
+    architecture: Architecture,
+    layout: Layout,
+    *,
+    fibre: FibreDimension | None = None,
+    output: Output = "logits",
+    seed: int = 0,
+    device: str = "cpu",
+    progress: Progress | None = None,
+) -> Account:
     """Explain the kernel of any module whose architecture and layout are known. See :func:`account`."""
     fibre = fibre or dimension(module, inputs, seed=seed, output=output, device=device, progress=progress)
     w = wire(architecture)
@@ -126,9 +135,7 @@ def account_for(
         own = Echelon(echelon.field, fibre.parameters, echelon.pivots.device)
         own.add(Residues(vectors[inside]))
         gain = known.add(Residues(vectors[inside]))
-        shares.append(
-            FamilyShare(family.name, family.title, len(vectors), own.rank, gain, int((~inside).sum()))
-        )
+        shares.append(FamilyShare(family.name, family.title, len(vectors), own.rank, gain, int((~inside).sum())))
     return Account(
         architecture, fibre, tuple(shares), known.rank, fibre.nullity - known.rank, _unexplained(fibre, known)
     )
@@ -139,14 +146,7 @@ def _unexplained(fibre: FibreDimension, known: Echelon) -> dict[str, int]:
     if fibre.nullity == known.rank:
         return {}
     rest = known.reduce(fibre.kernel())
-    result, start = {}, 0
-    for name, count in fibre.names:
-        part = Echelon(known.field, count, known.pivots.device)
-        part.add(rest.map(lambda x, a=start, b=start + count: x[:, a:b].contiguous()))
-        if part.rank:
-            result[name] = part.rank
-        start += count
-    return result
+    return {name: rank for name, rank in touched(known, rest, fibre.names).items() if rank}
 
 
 def natural_inputs(architecture: Architecture) -> Inputs:

@@ -30,8 +30,9 @@ class Evaluation:
         arguments = inspect.signature(module.forward).parameters
         self.keywords: dict[str, Any] = {"use_cache": False} if "use_cache" in arguments else {}
 
-    def _parameters(self, tangents: bool) -> dict[str, Carrier]:
-        start, result = 0, {}
+    def _parameters(self, tangents: bool) -> dict[str, Tensor]:
+        start = 0
+        result: dict[str, Tensor] = {}
         for name, shape in self.shapes:
             block = self.theta[start : start + shape.numel()].reshape(shape)
             jet = self.calculus.variable(block, start) if tangents else self.calculus.lift(block)

@@ -18,7 +18,7 @@ def _positive(**sizes: int) -> None:
 
 @dataclass(frozen=True)
 class Tokens:
-    """Sequences of ``length`` token ids below ``vocabulary``; the module is called with an int64 tensor (batch, length)."""
+    """Sequences of ``length`` token ids below ``vocabulary``: the module gets an int64 tensor (batch, length)."""
 
     vocabulary: int
     length: int
@@ -44,7 +44,7 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Vectors:
-    """Sequences of ``length`` vectors with ``width`` entries; the module is called with a float tensor (batch, length, width)."""
+    """Sequences of ``length`` vectors with ``width`` entries: the module gets a float tensor (batch, length, width)."""
 
     length: int
     width: int

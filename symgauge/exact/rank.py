@@ -95,9 +95,9 @@ class Echelon:
                 break
             row = int(candidates.to(torch.uint8).argmax())
             column = int(alive[row].to(torch.uint8).argmax())
-            lead = work.map(lambda x, r=row, c=column: x[r, c])
-            scaled = field.mul(work.map(lambda x, r=row: x[r]), field.inverse(lead))
-            factors = work.map(lambda x, c=column: x[:, c : c + 1].clone())
+            lead = Residues(*(x[row, column] for x in work.parts()))
+            scaled = field.mul(Residues(*(x[row] for x in work.parts())), field.inverse(lead))
+            factors = Residues(*(x[:, column : column + 1].clone() for x in work.parts()))
             for part in factors.parts():
                 part[row] = 0
             work = field.sub(work, field.mul(factors, scaled.map(lambda x: x[None])))
@@ -122,7 +122,7 @@ class Echelon:
         self.pivots = torch.cat([self.pivots, pivots])
 
     def kernel(self) -> Residues:
-        """A basis (columns − rank, columns) of the vectors that every row annihilates (plain products, no conjugate)."""
+        """A basis (columns − rank, columns) of the vectors that every row annihilates (without conjugation)."""
         device = self.pivots.device
         free = torch.ones(self.columns, dtype=torch.bool, device=device)
         free[self.pivots] = False
@@ -135,9 +135,7 @@ class Echelon:
             result[torch.arange(len(free_columns), device=device), free_columns] = diagonal
             return result
 
-        return Residues(
-            place(dependent.re, 1), None if dependent.im is None else place(dependent.im, 0)
-        )
+        return Residues(place(dependent.re, 1), None if dependent.im is None else place(dependent.im, 0))
 
 
 def rank(matrix: Tensor, p: int) -> int:
@@ -148,7 +146,7 @@ def rank(matrix: Tensor, p: int) -> int:
     """
     field = FiniteField(p)
     if matrix.dim() != 2 or matrix.is_floating_point():
-        raise InvalidInput(f"rank needs a two-dimensional integer tensor, got {matrix.dtype} of shape {tuple(matrix.shape)}")
+        raise InvalidInput(f"rank needs a two-dimensional integer tensor, not {matrix.dtype} {tuple(matrix.shape)}")
     echelon = Echelon(field, matrix.shape[1], matrix.device)
     echelon.add(field.lift(matrix))
     return echelon.rank

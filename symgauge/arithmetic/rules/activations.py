@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 
@@ -86,14 +85,21 @@ def _abs(c: Calculus, x: Jet) -> Jet:
     return c.select(x.shadow >= 0, x, c.neg(x))
 
 
-@rule(aten.clamp, aten.clamp_min, aten.clamp_max)
-def _clamp(c: Calculus, x: Jet, *limits: Any, **named: Any) -> Jet:
+@rule(aten.clamp)
+def _clamp(c: Calculus, x: Jet, min: float | None = None, max: float | None = None) -> Jet:
     """Clamping by numbers; which side an entry is on is decided by the shadow."""
-    low, high = named.get("min"), named.get("max")
-    if limits:
-        low, high = (*limits, None)[:2] if low is None and high is None else (low, high)
-    if low is not None:
-        x = c.select(x.shadow > low, x, as_jet(c, torch.full_like(x.shadow, low)))
-    if high is not None:
-        x = c.select(x.shadow < high, x, as_jet(c, torch.full_like(x.shadow, high)))
+    if min is not None:
+        x = c.select(x.shadow > min, x, as_jet(c, torch.full_like(x.shadow, min)))
+    if max is not None:
+        x = c.select(x.shadow < max, x, as_jet(c, torch.full_like(x.shadow, max)))
     return x
+
+
+@rule(aten.clamp_min)
+def _clamp_min(c: Calculus, x: Jet, min: float) -> Jet:
+    return _clamp(c, x, min=min)
+
+
+@rule(aten.clamp_max)
+def _clamp_max(c: Calculus, x: Jet, max: float) -> Jet:
+    return _clamp(c, x, max=max)

@@ -122,7 +122,8 @@ def _var(c: Calculus, x: Jet, dim: Any = None, *, correction: float | None = Non
     count = 1
     for d in dims:
         count *= x.shape[d]
-    return c.divide_by_count(c.sum(c.mul(centred, centred), dims, keepdim), count - int(1 if correction is None else correction))
+    freedom = count - int(1 if correction is None else correction)
+    return c.divide_by_count(c.sum(c.mul(centred, centred), dims, keepdim), freedom)
 
 
 @rule(aten.cumsum)

@@ -26,8 +26,8 @@ def _decide(operation: Any) -> Any:
 
 
 for _operation in (
-    aten.gt, aten.ge, aten.lt, aten.le, aten.eq, aten.ne, aten.isnan, aten.isinf, aten.isfinite, aten.argmax,
-    aten.argmin, aten.argsort, aten.nonzero, aten.sign, aten._local_scalar_dense, aten.is_nonzero, aten.logical_not,
+    aten.gt, aten.ge, aten.lt, aten.le, aten.eq, aten.ne, aten.isnan, aten.isinf, aten.argmax,
+    aten.argmin, aten.nonzero, aten.sign, aten._local_scalar_dense, aten.logical_not,
     aten.any, aten.all, aten.equal, aten.bitwise_not, aten.logical_and, aten.logical_or,
 ):  # fmt: skip
     rule(_operation)(_decide(_operation))

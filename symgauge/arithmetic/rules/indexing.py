@@ -48,22 +48,26 @@ def _gather(c: Calculus, x: Jet, dim: int, index: Tensor, **_: Any) -> Jet:
 def _index_put(
     c: Calculus, x: Jet, indices: list[Tensor | None], values: Jet | Tensor, accumulate: bool = False
 ) -> Jet:
-    where = _whole(indices)
     target, source = both(c, x, values)
-    source = c.expand(source, target.shadow[where].shape)
+    numbers = torch.arange(target.shadow.numel(), device=target.shadow.device).reshape(target.shape)[_whole(indices)]
+    source = c.expand(source, numbers.shape)
     if accumulate:
-        zero = c.lift(torch.zeros_like(target.shadow))
-        return c.add(target, _index_put_sum(c, zero, where, source))
-    return c.join(lambda parts: torch.index_put(parts[0], where, parts[1]), [target, source])
+        return c.add(target, _summed_at(c, numbers, source, target.shape))
+
+    def put(parts: Any) -> Tensor:
+        flat = parts[0].reshape(-1).index_put((numbers.flatten(),), parts[1].reshape(-1))
+        return flat.reshape(target.shape)
+
+    return c.join(put, [target, source])
 
 
-def _index_put_sum(c: Calculus, zero: Jet, where: tuple[Any, ...], source: Jet) -> Jet:
-    """Σ of values that fall on the same entry, as a product with the 0/1 incidence matrix."""
-    numbers = torch.arange(zero.shadow.numel(), device=zero.shadow.device).reshape(zero.shape)[where].flatten()
-    incidence = torch.zeros(zero.shadow.numel(), numbers.numel(), dtype=torch.float64, device=zero.shadow.device)
-    incidence[numbers, torch.arange(numbers.numel(), device=numbers.device)] = 1.0
+def _summed_at(c: Calculus, numbers: Tensor, source: Jet, shape: torch.Size) -> Jet:
+    """Σ of the values that fall on the same entry, as a product with the 0/1 incidence matrix."""
+    flat = numbers.flatten()
+    incidence = torch.zeros(shape.numel(), flat.numel(), dtype=torch.float64, device=flat.device)
+    incidence[flat, torch.arange(flat.numel(), device=flat.device)] = 1.0
     column = c.move(lambda t: t.reshape(-1, 1), source)
-    return c.move(lambda t: t.reshape(zero.shape), c.matmul(c.lift(incidence), column))
+    return c.move(lambda t: t.reshape(shape), c.matmul(c.lift(incidence), column))
 
 
 @rule(aten.index_add, aten.index_add_)

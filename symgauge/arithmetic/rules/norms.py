@@ -38,9 +38,7 @@ def _layer_norm(
 
 
 @rule(aten._fused_rms_norm)
-def _rms_norm(
-    c: Calculus, x: Jet, shape: list[int], weight: Jet | Tensor | None, eps: float | None
-) -> tuple[Jet, Jet]:
+def _rms_norm(c: Calculus, x: Jet, shape: list[int], weight: Jet | Tensor | None, eps: float | None) -> tuple[Jet, Jet]:
     dims = list(range(x.shadow.dim() - len(shape), x.shadow.dim()))
     result, scale, _ = _standardise(c, x, dims, torch.finfo(torch.float64).eps if eps is None else eps, centre=False)
     return (result if weight is None else c.mul(result, as_jet(c, weight))), scale

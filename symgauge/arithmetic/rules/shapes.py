@@ -15,7 +15,6 @@ from symgauge.arithmetic.rules._convert import as_jet
 aten = torch.ops.aten
 
 
-
 def _axis(x: Jet, dim: int, extra: int = 0) -> int:
     return dim % max(x.shadow.dim() + extra, 1)
 
@@ -114,13 +113,15 @@ def _to_copy(calculus: Calculus, x: Jet, *, dtype: torch.dtype | None = None, **
 
 def _pieces(operation: Any) -> Callable[..., tuple[Jet, ...]]:
     def split(calculus: Calculus, x: Jet, *args: Any, **kwargs: Any) -> tuple[Jet, ...]:
-        count = len(operation(x.shadow, *args, **kwargs))
-        return tuple(calculus.move(lambda t, i=i: operation(t, *args, **kwargs)[i], x) for i in range(count))
+        def piece(i: int) -> Jet:
+            return calculus.move(lambda t: operation(t, *args, **kwargs)[i], x)
+
+        return tuple(piece(i) for i in range(len(operation(x.shadow, *args, **kwargs))))
 
     return split
 
 
-for _operation in (aten.split, aten.split_with_sizes, aten.chunk, aten.unbind, aten.tensor_split):
+for _operation in (aten.split, aten.split_with_sizes, aten.unbind):
     rule(_operation, view=True)(_pieces(_operation))
 
 
@@ -150,10 +151,3 @@ def _pad(calculus: Calculus, x: Jet, pad: list[int], value: float = 0) -> Jet:
         padded = calculus.move(lambda t: aten.constant_pad_nd(t, pad, 0), x)
         return calculus.add(padded, calculus.lift(ones * value))
     return calculus.move(lambda t: aten.constant_pad_nd(t, pad, 0), x)
-
-
-@rule(aten.repeat_interleave)
-def _repeat_interleave(calculus: Calculus, x: Jet, repeats: Any, dim: int | None = None, **_: Any) -> Jet:
-    if dim is not None:
-        dim %= x.shadow.dim()
-    return calculus.move(lambda t: torch.repeat_interleave(t, repeats, dim), x)

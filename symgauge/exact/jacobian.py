@@ -1,0 +1,100 @@
+"""Rows of the Jacobian from accepted probes, fed to a growing echelon form."""
+
+from __future__ import annotations
+
+import time
+
+import torch
+from torch import Tensor
+
+from symgauge.arithmetic.finite_field import Residues
+from symgauge.arithmetic.jet import Jet
+from symgauge.errors import InvalidInput, Undecided
+from symgauge.exact.acceptance import Acceptance, by_position
+from symgauge.exact.evaluation import Evaluation
+from symgauge.exact.rank import Echelon
+from symgauge.exact.result import Output
+
+PER_POSITION = 16
+"""Random directions in which each position's output is looked at (all, if it is narrower)."""
+_MEMORY = 3e7
+"""Bytes that one array of tangents may take; probes are run in batches that keep to it."""
+
+
+class JacobianRows:
+    """The Jacobian's row space at one point and prime, ``columns`` = P."""
+
+    def __init__(
+        self, evaluation: Evaluation, acceptance: Acceptance, output: Output, columns: int, device: str, seed: int
+    ) -> None:
+        self.evaluation, self.acceptance, self.output = evaluation, acceptance, output
+        self.field = evaluation.calculus.field
+        self.device = device
+        self.echelon = Echelon(self.field, columns, device)
+        self.generator = torch.Generator().manual_seed(seed)
+        self.rows = self.positions = self.sequences = self.slope = 0
+        self.seconds = {"probing": 0.0, "jacobian": 0.0, "rank": 0.0}
+
+    @property
+    def per_position(self) -> int:
+        """Rows that one position gives."""
+        width = self.acceptance.width - (self.output == "probabilities")
+        return max(1, min(PER_POSITION, width))
+
+    def _directions(self, width: int) -> Tensor:
+        """Random output directions (width, per position); for probabilities they annihilate a shift of all logits."""
+        if self.output == "probabilities":
+            d = torch.randint(1, self.field.p, (width - 1, self.per_position), generator=self.generator)
+            return torch.cat([d, (self.field.p - d.sum(0) % self.field.p)[None] % self.field.p])
+        if self.per_position == width:
+            return torch.eye(width, dtype=torch.int64)
+        return torch.randint(1, self.field.p, (width, self.per_position), generator=self.generator)
+
+    def _batch_size(self) -> int:
+        widest = max(self.evaluation.calculus.widest, 1)
+        return max(1, int(_MEMORY / (8 * widest * self.echelon.columns)))
+
+    def grow(self, wanted: int) -> tuple[int, int]:
+        """Add rows of about ``wanted`` new positions; returns (rows added, rank gained)."""
+        start = time.perf_counter()
+        found = self.acceptance.take(wanted)
+        self.seconds["probing"] += time.perf_counter() - start
+        added = gained = 0
+        size = self._batch_size()
+        for i in range(0, len(found), size):
+            chunk = found[i : i + size]
+            start = time.perf_counter()
+            rows = self._jacobian(chunk)
+            middle = time.perf_counter()
+            gained += self.echelon.add(rows)
+            self.seconds["jacobian"] += middle - start
+            self.seconds["rank"] += time.perf_counter() - middle
+            added += rows.shape[0]
+            self.sequences += len(chunk)
+            self.positions += sum(len(p) for _, p in chunk)
+        self.rows += added
+        return added, gained
+
+    def _jacobian(self, chunk: list[tuple[Tensor, list[int]]]) -> Residues:
+        batch = torch.stack([sequence for sequence, _ in chunk]).to(self.device)
+        jet = self.evaluation(batch, tangents=True)
+        _check(jet)
+        self.slope = max(self.slope, jet.slope + 1)
+        if jet.tangent is None:
+            raise InvalidInput("the module's output does not depend on any of its parameters")
+        sequence = torch.tensor([i for i, (_, ps) in enumerate(chunk) for _ in ps], device=self.device)
+        position = torch.tensor([p for _, ps in chunk for p in ps], device=self.device)
+        shape = by_position(jet.shadow).shape
+        picked = jet.tangent.map(lambda t: t.expand(-1, *jet.shape).reshape(t.shape[0], *shape)[:, sequence, position])
+        projected = self.field.matmul(picked, Residues(self._directions(shape[-1]).to(self.device)))
+        rows = projected.map(lambda t: t.reshape(t.shape[0], -1))  # (span, rows)
+        whole = self.evaluation.calculus.widen(rows, jet.span, (0, self.echelon.columns))
+        return whole.map(lambda t: t.mT.contiguous())
+
+
+def _check(jet: Jet) -> None:
+    if not bool(torch.isfinite(jet.shadow).all()):
+        raise Undecided(
+            "the float64 shadow of the output is not finite, so branches (ReLU, top-k, masks) cannot be trusted at "
+            "this point; pass another seed"
+        )

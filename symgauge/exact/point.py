@@ -1,0 +1,98 @@
+"""The parameter point at which the Jacobian is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from symgauge.arithmetic.finite_field import FiniteField
+from symgauge.arithmetic.jet import Calculus, FirstRoot
+from symgauge.errors import InvalidInput
+from symgauge.exact.evaluation import Evaluation
+from symgauge.exact.probes import Inputs, Tokens
+from symgauge.layout import flatten
+
+_ROUNDS = 16
+
+
+def random_point(module: nn.Module, seed: int) -> Tensor:
+    """A random parameter vector (P,): full 53-bit mantissas, so that its residues are as good as uniform."""
+    count = sum(p.numel() for p in module.parameters())
+    if not count:
+        raise InvalidInput(f"{type(module).__name__} has no parameters, so there is no fibre to measure")
+    return _draw(count, torch.Generator().manual_seed(seed))
+
+
+def _draw(count: int, generator: torch.Generator) -> Tensor:
+    return 0.6 * torch.randn(count, generator=generator, dtype=torch.float64)
+
+
+def own_point(module: nn.Module) -> Tensor:
+    """The module's present parameters (P,) as exact float64 numbers; NaN and infinities are refused."""
+    theta, _ = flatten(module)
+    if not bool(torch.isfinite(theta).all()):
+        bad = [n for n, p in module.named_parameters() if not bool(torch.isfinite(p).all())]
+        raise InvalidInput(f"parameters {bad} hold NaN or infinite entries; the fibre of such a point is not defined")
+    return theta
+
+
+def with_rooted_embeddings(
+    module: nn.Module, inputs: Inputs, theta: Tensor, primes: Sequence[int], seed: int
+) -> Tensor:
+    """A point like ``theta`` at which the first norm's root of most tokens lies in GF(p), for every prime.
+
+    Whatever follows then has its root at least in GF(p²), so more probes are usable. Only rows of token tables are
+    drawn again (tables have one row per token), which is the same as drawing the roots and not the radicands at random.
+    """
+    if not isinstance(inputs, Tokens):
+        return theta
+    rows = _token_rows(module, inputs.vocabulary)
+    generator = torch.Generator().manual_seed(seed)
+    score = _score(module, inputs, theta, primes)
+    if score is None or not len(rows):
+        return theta
+    best = inputs.length * len(primes)
+    for _ in range(_ROUNDS):
+        poor = torch.nonzero(score < best).flatten()
+        if not len(poor):
+            break
+        candidate = theta.clone()
+        for table in rows:
+            candidate[table[poor]] = _draw(table[poor].numel(), generator).reshape(table[poor].shape)
+        new_score = _score(module, inputs, candidate, primes)
+        assert new_score is not None
+        better = torch.nonzero(new_score > score).flatten()
+        for table in rows:
+            theta = theta.index_put((table[better],), candidate[table[better]])
+        score = torch.maximum(score, new_score)
+    return theta
+
+
+def _token_rows(module: nn.Module, vocabulary: int) -> list[Tensor]:
+    """Positions in θ (V, width) of each matrix with one row per token."""
+    start, tables = 0, []
+    for _, p in module.named_parameters():
+        if p.dim() == 2 and p.shape[0] == vocabulary:
+            tables.append(torch.arange(start, start + p.numel()).reshape(p.shape))
+        start += p.numel()
+    return tables
+
+
+def _score(module: nn.Module, inputs: Tokens, theta: Tensor, primes: Sequence[int]) -> Tensor | None:
+    """For each token, at how many (prime, position) its first root lies in GF(p); None if that makes no sense."""
+    batch = torch.arange(inputs.vocabulary)[:, None].expand(-1, inputs.length)
+    total = torch.zeros(inputs.vocabulary, dtype=torch.int64)
+    for prime in primes:
+        calculus = Calculus(FiniteField(prime))
+        calculus.stop_at_first_root = True
+        try:
+            Evaluation(module, theta, calculus, inputs)(batch, tangents=False)
+        except FirstRoot as root:
+            if tuple(root.in_base_field.shape[:2]) != tuple(batch.shape):
+                return None
+            total += root.in_base_field.reshape(*batch.shape, -1).all(-1).sum(1)
+        else:
+            return None
+    return total

@@ -1,0 +1,105 @@
+"""Field arithmetic against Python integers, python-flint and galois."""
+
+from fractions import Fraction
+
+import flint
+import galois
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from symgauge.arithmetic.finite_field import FiniteField, Residues
+from symgauge.arithmetic.primes import DEFAULT_PRIMES
+
+P = DEFAULT_PRIMES[0]
+FIELD = FiniteField(P, seed=5)
+
+
+def draw(*shape: int, seed: int = 0, extended: bool = True) -> Residues:
+    g = torch.Generator().manual_seed(seed)
+    parts = [torch.randint(0, P, shape, generator=g) for _ in range(1 + extended)]
+    return Residues(*parts)
+
+
+def as_pairs(a: Residues) -> list[tuple[int, int]]:
+    im = torch.zeros_like(a.re) if a.im is None else a.im
+    return list(zip(a.re.flatten().tolist(), im.flatten().tolist(), strict=True))
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_floats_lift_as_the_rationals_they_are(x: float) -> None:
+    exact = Fraction(x)
+    assert (
+        FIELD.lift(torch.tensor([x], dtype=torch.float64)).re.item()
+        == exact.numerator * pow(exact.denominator, -1, P) % P
+    )
+
+
+@given(st.integers(-(2**62), 2**62))
+def test_integers_lift_to_their_residue(n: int) -> None:
+    assert FIELD.lift(torch.tensor([n])).re.item() == n % P
+
+
+def test_multiplication_agrees_with_galois_in_the_quadratic_extension() -> None:
+    small = 1019
+    field = FiniteField(small)
+    gf = galois.GF(small**2, irreducible_poly=galois.Poly([1, 0, 1], field=galois.GF(small)))
+    g = torch.Generator().manual_seed(1)
+    a, b = (Residues(*(torch.randint(0, small, (50,), generator=g) for _ in range(2))) for _ in range(2))
+    ours = field.mul(a, b)
+    ga, gb = (gf((x.re + small * x.im).numpy()) for x in (a, b))  # galois packs a + b·x as a + small·b
+    theirs = np.array(ga * gb).astype(np.int64)
+    assert np.array_equal((ours.re + small * ours.im).numpy(), theirs)
+
+
+@pytest.mark.parametrize("shape", [(3, 0, 4), (1, 1, 1), (5, 64, 3), (4, 65, 2), (7, 300, 5)])
+def test_matrix_product_agrees_with_flint(shape: tuple[int, int, int]) -> None:
+    m, k, n = shape
+    a, b = draw(m, k, extended=False), draw(k, n, seed=1, extended=False)
+    ours = FIELD.matmul(a, b).re
+    theirs = flint.nmod_mat(m, k, a.re.flatten().tolist(), P) * flint.nmod_mat(k, n, b.re.flatten().tolist(), P)
+    assert ours.flatten().tolist() == [int(x) for x in theirs.entries()]
+
+
+def test_largest_residues_do_not_overflow_a_product() -> None:
+    full = Residues(torch.full((2, 64), P - 1), torch.full((2, 64), P - 1))
+    square = FIELD.matmul(full, full.map(lambda x: x.mT))
+    # ((-1 - i)(-1 - i)) summed 64 times is 128 i.
+    assert as_pairs(square) == [(0, 128)] * 4
+
+
+def test_inverse_and_power() -> None:
+    a = draw(100)
+    product = FIELD.mul(a, FIELD.inverse(a))
+    assert as_pairs(product) == [(1, 0)] * 100
+
+
+@pytest.mark.parametrize("extended", [False, True])
+def test_roots_square_back_and_failures_are_non_squares(extended: bool) -> None:
+    a = draw(400, extended=extended)
+    root, failed = FIELD.root(a)
+    square = FIELD.mul(root, root)
+    for (re, im), got, bad in zip(as_pairs(a), as_pairs(square), failed.tolist(), strict=True):
+        norm = (re * re + im * im) % P
+        is_square = im == 0 or pow(norm, (P - 1) // 2, P) in (0, 1)  # Euler's criterion, by Python integers
+        assert bad != is_square
+        assert bad or got == (re, im)
+    assert 100 < int(failed.sum()) < 300 if extended else not failed.any()
+
+
+def test_exponential_keeps_its_relations_and_separates_arguments() -> None:
+    a = draw(500)
+    plus, minus = FIELD.exp(a), FIELD.exp(FIELD.neg(a))
+    assert as_pairs(FIELD.mul(plus, minus)) == [(1, 0)] * 500
+    assert len(set(plus.re.tolist())) == 500
+    assert FIELD.exp(Residues(torch.zeros(1, dtype=torch.int64))).re.item() == 1
+    assert as_pairs(FiniteField(P, seed=6).exp(a)) != as_pairs(plus)
+
+
+def test_odd_elements_are_odd() -> None:
+    a = draw(200)
+    total = FIELD.add(FIELD.odd(a, 2), FIELD.odd(FIELD.neg(a), 2))
+    assert as_pairs(total) == [(0, 0)] * 200
+    assert FIELD.odd(Residues(torch.zeros(1, dtype=torch.int64)), 2).re.item() == 0
