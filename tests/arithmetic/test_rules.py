@@ -104,7 +104,6 @@ CASES: dict[str, Case] = {
     "attention": lambda x: F.scaled_dot_product_attention(x, x * 2, x, attn_mask=MASK[:, :3]),
     "layer_norm": lambda x: F.layer_norm(x, (4,), x[0, 0], x[1, 1], 0.1) + F.layer_norm(x, (3, 4)),
     "rms_norm": lambda x: F.rms_norm(x, (4,), x[0, 0], 0.1) + F.rms_norm(x, (4,)),
-    "fused rms_norm": lambda x: torch.ops.aten._fused_rms_norm(x, [4], x[0, 0], 0.1)[0],
     "dropout off": lambda x: F.dropout(x, 0.5, training=False) + torch.native_dropout(x, 0.5, False)[0],
     "embedding": lambda x: F.embedding(INDEX, x[0]) ** 2,
     "index": lambda x: x[:, INDEX] ** 2,
