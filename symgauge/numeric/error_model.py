@@ -10,6 +10,7 @@ cond(A) where A is inverted).
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -23,12 +24,14 @@ from symgauge.wiring import wire
 
 Roles = Mapping[str, Tensor]
 Function = Callable[[Roles], Tensor]
-Action = Callable[[Roles, Any], Mapping[str, Tensor]]
+Action = Callable[..., Mapping[str, Tensor]]
+"""(roles, element) → the roles it changes, or all."""
 
 SAFETY = 2.0
 """Factor between the typical error of the model and what is allowed."""
-_SHAKE = 2.0**-20
-"""Relative size of the shaking: far above float64's rounding, and small enough to stay in the linear range."""
+_SHAKES = (2.0**-20, 2.0**-30, 2.0**-40)
+"""Relative sizes of the shaking, the first that keeps changes below ``_LINEAR``; all far above rounding."""
+_LINEAR = 0.05
 _DRAWS = 2
 
 
@@ -54,35 +57,49 @@ def _noise(x: Tensor, generator: torch.Generator) -> Tensor:
     return torch.randn(x.shape, generator=generator, dtype=torch.float64).to(x.device)
 
 
+def _amplification(change: Callable[[float], float]) -> float:
+    """Relative change per relative shaking, in the linear range; infinite if even the least shaking leaves it."""
+    for size in _SHAKES:
+        found = change(size)
+        if found <= _LINEAR:
+            return found / size
+    return math.inf
+
+
 def sensitivity(function: Function, roles: Roles, condition: Mapping[str, float], seed: int) -> float:
     """Relative change of the output per relative change of the roles; each role r is shaken by ``condition[r]``."""
-    generator = torch.Generator().manual_seed(seed)
-    output, worst = function(roles), 0.0
-    for _ in range(_DRAWS):
-        shaken = {
-            name: x + _SHAKE * condition.get(name, 1.0) * x.square().mean().sqrt() * _noise(x, generator)
-            for name, x in roles.items()
-        }
-        worst = max(worst, relative_error(output, function(shaken)) / _SHAKE)
-    return worst
+    output = function(roles)
+    sizes = {name: condition.get(name, 1.0) * x.square().mean().sqrt() for name, x in roles.items()}
+    if not all(math.isfinite(size) for size in sizes.values()):
+        return math.inf
+
+    def change(size: float, draw: int) -> float:
+        generator = torch.Generator().manual_seed(seed + draw)
+        shaken = {name: x + size * sizes[name] * _noise(x, generator) for name, x in roles.items()}
+        return relative_error(output, function(shaken))
+
+    return max(_amplification(functools.partial(change, draw=draw)) for draw in range(_DRAWS))
 
 
 def conditions(act: Action, parameters: Roles, element: Any, seed: int) -> dict[str, float]:
     """Per role: relative change of the transformed role per relative change of parameters and element; at least 1."""
-    generator = torch.Generator().manual_seed(seed)
-
-    def shake(x: Any) -> Any:
-        if not isinstance(x, Tensor) or not x.is_floating_point():
-            return x
-        return x * (1 + _SHAKE * _noise(x, generator))
-
     after = act(parameters, element)
-    worst = dict.fromkeys(after, 1.0)
-    for _ in range(_DRAWS):
-        moved = act(tree_map(shake, dict(parameters)), tree_map(shake, element))
-        for name in after:
-            worst[name] = max(worst[name], relative_error(after[name], moved[name]) / _SHAKE)
-    return worst
+
+    @functools.cache
+    def moved(size: float, draw: int) -> Mapping[str, Tensor]:
+        generator = torch.Generator().manual_seed(seed + draw)
+
+        def shake(x: Any) -> Any:
+            if not isinstance(x, Tensor) or not x.is_floating_point():
+                return x
+            return x * (1 + size * _noise(x, generator))
+
+        return act(tree_map(shake, dict(parameters)), tree_map(shake, element))
+
+    def condition(name: str, draw: int) -> float:
+        return _amplification(lambda size: relative_error(after[name], moved(size, draw)[name]))
+
+    return {name: max(1.0, *(condition(name, draw) for draw in range(_DRAWS))) for name in after}
 
 
 def allowed_error(epsilon: float, length: int, before: float, after: float) -> float:

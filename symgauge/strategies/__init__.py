@@ -32,6 +32,8 @@ from symgauge.symmetries.base import DiscreteSymmetry, Symmetry
 __all__ = ["architectures", "elements", "expression", "inputs", "parameters"]
 
 _SEEDS = st.integers(0, 2**32 - 1)
+_CHOICES = st.tuples(*[st.integers(0, 59)] * 20)
+"""Enough choices for any kind; 60 divides nearly evenly among a dozen options, and is soon shrunk."""
 
 
 def expression(architecture: Architecture) -> str:
@@ -80,22 +82,35 @@ def architectures(
     known = {f.name for f in dataclasses.fields(Architecture)}
     if wrong := sorted(set(fixed) - known):
         raise InvalidArgument(f"an architecture has no fields {wrong}; known are {', '.join(sorted(known))}")
-    planners = {name: Planner(KINDS[name], max_parameters, fixed) for name in names}
+    planners = {name: _planner(name, max_parameters, fixed) for name in names}
     fitting = [n for n, p in planners.items() if choose_architecture(p, max_layers, lambda options: options[0])]
     if not fitting or (kinds is not None and len(fitting) < len(names)):
         raise InvalidArgument(
             f"no architecture of kind {', '.join(n for n in names if n not in fitting)} has at most {max_parameters} "
             f"parameters and {fixed or 'sizes of its own'}; allow more or fix less"
         )
-    return _architectures({name: planners[name] for name in fitting}, max_layers)
+    return _architectures(tuple(fitting), max_parameters, max_layers, fixed)
+
+
+_known: dict[str, Planner] = {}
+
+
+def _planner(kind: str, budget: int, fixed: Mapping[str, Any]) -> Planner:
+    """One planner for equal questions, because it remembers its answers."""
+    return _known.setdefault(f"{kind} {budget} {sorted(fixed.items())}", Planner(KINDS[kind], budget, fixed))
 
 
 @st.composite
-def _architectures(draw: DrawFn, planners: Mapping[str, Planner], max_layers: int) -> Architecture:
-    def choose(options: list[Any]) -> Any:
-        return options[0] if len(options) == 1 else options[draw(st.integers(0, len(options) - 1))]
+def _architectures(
+    draw: DrawFn, kinds: tuple[str, ...], max_parameters: int, max_layers: int, fixed: Mapping[str, Any]
+) -> Architecture:
+    # The same number of draws for every kind, so that none is simpler for being described in fewer of them.
+    numbers = iter(draw(_CHOICES))
 
-    result = choose_architecture(planners[choose(list(planners))], max_layers, choose)
+    def choose(options: list[Any]) -> Any:
+        return options[0] if len(options) == 1 else options[next(numbers) % len(options)]
+
+    result = choose_architecture(_planner(choose(list(kinds)), max_parameters, fixed), max_layers, choose)
     assert result is not None
     note(f"architecture = {expression(result)}")
     return result

@@ -148,12 +148,12 @@ def fields_of(features: Features, sizes: Sizes, layers: int) -> dict[str, Any]:
     return fields
 
 
-_PARTS = ("planes", "unrotated", "d_nope", "share")
+PARTS = ("planes", "unrotated", "d_nope", "share")
 
 
 def axes_of(features: Features, sizes: Sizes) -> Sizes:
     """The lengths of axes that sizes drawn so far determine, by name."""
-    axes = {name: n for name, n in sizes.items() if name not in _PARTS}
+    axes = {name: n for name, n in sizes.items() if name not in PARTS}
     if {"groups", "share"} <= set(sizes):
         axes["heads"] = sizes["groups"] * sizes["share"]
     extra = "d_nope" if features.get("latents") else "unrotated" if features.get("turning") == "some" else "planes"

@@ -1,19 +1,18 @@
 """Choosing small architectures so that no choice leads nowhere, and the sizes are as distinct as the budget allows.
 
 A :class:`Planner` answers whether some architecture within a budget of parameters remains after each choice, so nothing
-that a property test draws has to be thrown away; the simplest and smallest choices come first, so failures shrink.
+that a property test draws has to be thrown away; the simplest and smallest options come first, so failures shrink.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from symgauge.architecture import Architecture
 from symgauge.errors import InvalidInput
-from symgauge.strategies.kinds import RANGES, Features, Kind, Sizes, axes_of, fields_of, variables
+from symgauge.strategies.kinds import PARTS, RANGES, Features, Kind, Sizes, axes_of, fields_of, variables
 from symgauge.wiring import wire
 
 _COUNTS = frozenset({"context", "experts"})
@@ -29,6 +28,19 @@ def _clash(m: str, x: int, n: str, y: int, tier: int) -> bool:
     return x == y and not (tier == 2 and counted)
 
 
+def _inverted(m: str, x: int, n: str, y: int) -> bool:
+    """Whether one of the axes is wider than the stream that should not be, or the vocabulary narrower."""
+    if n == "d_model":
+        m, x, n, y = n, y, m, x
+    if m != "d_model":
+        return False
+    return y >= x if n in ("d_k", "d_v", "query_latent", "key_value_latent") else n == "vocabulary" and y <= x
+
+
+_PATIENCE = 3000
+"""Assignments looked at before a search counts as fruitless."""
+
+
 @dataclass
 class Planner:
     """Small architectures of one kind with at most ``budget`` parameters, ``fixed`` fields taking precedence."""
@@ -37,8 +49,9 @@ class Planner:
     budget: int
     fixed: Mapping[str, Any]
     _cache: dict[Any, bool] = field(default_factory=dict)
+    _visited: int = 0
 
-    def features(self, chosen: tuple[Features, ...]) -> Features:
+    def features(self, chosen: Sequence[Features]) -> Features:
         merged: Features = dict(self.kind.fields)
         for alternative in chosen:
             merged |= alternative
@@ -51,20 +64,23 @@ class Planner:
         except InvalidInput:
             return None
 
-    def _fits(self, features: Features, sizes: Sizes, tier: int) -> bool:
-        """Whether sizes drawn so far go together: distinct, nothing in it wider than the stream."""
+    def _axes(self, features: Features, sizes: Sizes) -> Sizes:
         axes = {**axes_of(features, sizes), **self._given(features)}
-        axes |= {name: self.fixed[name] for name in axes if name in self.fixed}
-        free = set(axes) - set(self.fixed)
-        for (m, x), (n, y) in itertools.combinations(axes.items(), 2):
-            if {m, n} & free and _clash(m, x, n, y, tier):
-                return False
+        return {name: self.fixed.get(name, n) for name, n in axes.items()}
 
-        def below(small: str, large: str) -> bool:
-            return not ({small, large} <= set(axes) and {small, large} & free) or axes[small] < axes[large]
+    def _fitting(self, features: Features, sizes: Sizes, name: str, tier: int) -> Iterator[int]:
+        """Values that go with the sizes before: axes distinct, only the vocabulary wider than the stream."""
+        before = self._axes(features, sizes)
+        for value in RANGES[name]:
+            after = self._axes(features, {**sizes, name: value}) if name in PARTS else {**before, name: value}
+            new = [axis for axis in after if axis == name or axis not in before]
+            if all(self._agree(m, after[m], n, y, tier) for m in new for n, y in after.items() if m != n):
+                yield value
 
-        narrow = ("d_k", "d_v", "query_latent", "key_value_latent")
-        return all(below(name, "d_model") for name in narrow) and below("d_model", "vocabulary")
+    def _agree(self, m: str, x: int, n: str, y: int, tier: int) -> bool:
+        if m in self.fixed and n in self.fixed:
+            return True
+        return not (_clash(m, x, n, y, tier) or _inverted(m, x, n, y))
 
     def variables(self, features: Features) -> list[str]:
         """Sizes still to draw for these features."""
@@ -72,13 +88,13 @@ class Planner:
 
     def _completions(self, features: Features, sizes: Sizes, layers: int, tier: int) -> Iterator[Sizes]:
         """Complete assignments of sizes, the smallest values first."""
-        if not self._fits(features, sizes, tier):
+        self._visited += 1
+        if self._visited > _PATIENCE:
             return
         rest = [name for name in self.variables(features) if name not in sizes]
         smallest = self._given(features) | sizes
         for name in rest:
-            fitting = (v for v in RANGES[name] if self._fits(features, {**sizes, name: v}, tier))
-            value = next(fitting, None)
+            value = next(self._fitting(features, sizes, name, tier), None)
             if value is None:
                 return
             smallest[name] = value
@@ -89,22 +105,28 @@ class Planner:
             if a is not None:
                 yield sizes
             return
-        for value in RANGES[rest[0]]:
+        for value in self._fitting(features, sizes, rest[0], tier):
             yield from self._completions(features, {**sizes, rest[0]: value}, layers, tier)
 
     def _given(self, features: Features) -> Sizes:
         return {name: self.fixed[name] for name in variables(self.kind, features) if name in self.fixed}
 
     def possible(self, features: Features, sizes: Sizes, layers: int, tier: int) -> bool:
-        """Whether some architecture remains."""
+        """Whether some architecture remains (as far as a bounded search finds)."""
         key = (repr(sorted(features.items(), key=str)), tuple(sorted(sizes.items())), layers, tier)
         if key not in self._cache:
+            self._visited = 0
             self._cache[key] = next(self._completions(features, sizes, layers, tier), None) is not None
         return self._cache[key]
 
-    def any_possible(self, features: Features, layers: int) -> bool:
-        """Whether some architecture has these features."""
-        return any(self.possible(features, {}, layers, tier) for tier in _TIERS)
+    def tier(self, features: Features, layers: int) -> int | None:
+        """The best tier in which some architecture has these features; None if there is none."""
+        return next((tier for tier in _TIERS if self.possible(features, {}, layers, tier)), None)
+
+    def values(self, features: Features, sizes: Sizes, name: str, layers: int, tier: int) -> list[int]:
+        """Values of one more size that lead to an architecture, the smallest first."""
+        fitting = self._fitting(features, sizes, name, tier)
+        return [value for value in fitting if self.possible(features, {**sizes, name: value}, layers, tier)]
 
     def finish(self, features: Features, sizes: Sizes, layers: int) -> Architecture:
         """The architecture of a complete assignment."""
@@ -113,29 +135,26 @@ class Planner:
         return a
 
 
+
 Choose = Callable[[list[Any]], Any]
 
 
 def choose_architecture(planner: Planner, max_layers: int, choose: Choose) -> Architecture | None:
-    """An architecture by a series of choices, each from the values that are still possible; None if there is none.
+    """An architecture by a series of choices; None if there is none.
 
-    ``choose`` gets a non-empty list, the simplest first.
+    ``choose`` gets a list of options, the simplest first. Features that do not fit the budget or the fixed fields are
+    dropped, the last ones first.
     """
     fixed_layers = planner.fixed.get("layers")
     layers_range = [fixed_layers] if fixed_layers else list(range(1, max_layers + 1))
-    base = planner.features(())
-    possible_layers = [n for n in layers_range if planner.any_possible(base, n)]
+    possible_layers = [n for n in layers_range if planner.tier(planner.features([]), n) is not None]
     if not possible_layers:
         return None
     layers = choose(possible_layers)
-    chosen: tuple[Features, ...] = ()
-    for alternatives in planner.kind.alternatives:
-        options = [x for x in alternatives if planner.any_possible(planner.features((*chosen, x)), layers)]
-        chosen = (*chosen, choose(options))
-    features = planner.features(chosen)
-    tier = next(t for t in _TIERS if planner.possible(features, {}, layers, t))
-    sizes: Sizes = {}
+    chosen = [choose(list(alternatives)) for alternatives in planner.kind.alternatives]
+    while (tier := planner.tier(planner.features(chosen), layers)) is None:
+        chosen.pop()
+    features, sizes = planner.features(chosen), Sizes()
     for name in planner.variables(features):
-        values = [v for v in RANGES[name] if planner.possible(features, {**sizes, name: v}, layers, tier)]
-        sizes[name] = choose(values)
+        sizes[name] = choose(planner.values(features, sizes, name, layers, tier))
     return planner.finish(features, sizes, layers)

@@ -1,0 +1,204 @@
+"""The public strategies: what they draw, how failures shrink and print, and what they refuse."""
+
+from __future__ import annotations
+
+import itertools
+import tomllib
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.errors import InvalidArgument
+
+from symgauge import profiles
+from symgauge.architecture import Architecture, Experts, Latent, Rotary
+from symgauge.models.parameters import random_parameters
+from symgauge.models.reference import forward
+from symgauge.numeric import random_element, random_inputs
+from symgauge.strategies import architectures, elements, expression, inputs, parameters
+from symgauge.strategies.kinds import KINDS
+from symgauge.symmetries import families
+from symgauge.wiring import wire
+from tests.numeric.models import MODELS
+
+profiles.activate()
+
+
+def find(strategy: st.SearchStrategy[Architecture], condition: Callable[[Architecture], bool]) -> Architecture:
+    """The simplest example that Hypothesis shrinks to."""
+    return hypothesis.find(strategy, condition, settings=settings(max_examples=100, database=None))
+
+
+def axes(a: Architecture) -> list[int]:
+    """Lengths of axes that must not be confused."""
+    found = [a.d_model, a.heads, a.d_k, a.d_v]
+    found += [a.groups] if a.groups not in (1, a.heads) else []
+    found += [n for n in (a.d_ff, a.vocabulary) if n]
+    found += [a.latent.query, a.latent.key_value] if a.latent else []
+    return found + ([a.experts.d_ff] if a.experts else [])
+
+
+@given(architectures())
+def test_architectures_are_small_and_in_general_position(a: Architecture) -> None:
+    assert wire(a).parameters <= 600
+    assert 1 <= a.layers <= 2
+    sizes = axes(a)
+    assert min(sizes) > 1
+    assert len(set(sizes)) == len(sizes)
+    assert max(a.d_k, a.d_v) < a.d_model
+    assert not a.is_model or a.vocabulary > a.d_model
+    names = {kind.__name__: kind for kind in (Architecture, Rotary, Latent, Experts)}
+    assert eval(expression(a), dict(names)) == a
+
+
+@given(architectures(kinds=["attention", "block", "falcon"]))
+def test_no_size_is_the_square_of_another_where_the_budget_allows(a: Architecture) -> None:
+    if a.layers == 1:
+        assert all(x != y * y for x, y in itertools.permutations(axes(a), 2))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_can_be_drawn_evaluated_and_recognised(kind: str) -> None:
+    @settings(max_examples=3)
+    @given(architectures(kinds=[kind]), st.data())
+    def check(a: Architecture, data: st.DataObject) -> None:
+        assert a.is_model == (kind not in ("attention", "block"))
+        assert (a.latent is not None) == (kind == "mla")
+        assert (a.groups == 1) == (kind == "falcon") or kind in ("attention", "block")
+        roles, x = data.draw(parameters(a)), data.draw(inputs(a))
+        assert {name: tuple(role.shape) for name, role in roles.items()} == wire(a).shapes
+        assert torch.isfinite(forward(a, roles, x)).all()
+
+    check()
+
+
+def test_the_simplest_example_is_a_small_bare_attention_layer() -> None:
+    smallest = find(architectures(), lambda a: True)
+    assert not smallest.is_model
+    assert smallest.layers == 1
+    assert smallest.rotary is None
+    assert wire(smallest).parameters < 250
+
+
+def test_failures_shrink_to_the_feature_that_causes_them() -> None:
+    found = find(architectures(kinds=["attention"]), lambda a: a.key_bias and a.rotary is not None)
+    assert (found.layers, found.groups) == (1, found.heads)
+    assert not any((found.query_bias, found.value_bias, found.output_bias))
+    deep = find(architectures(kinds=["llama"]), lambda a: a.layers == 2)
+    assert not deep.tied
+    assert not deep.qk_norm
+
+
+@pytest.mark.parametrize(
+    "fixed",
+    [
+        {"d_model": 9}, {"heads": 4, "groups": 2}, {"attention": "linear"}, {"layers": 3, "max_parameters": 2000},
+        {"tied": True, "kinds": ["llama"]}, {"d_k": 5, "d_v": 8, "d_model": 4}, {"epsilon_is_zero": True},
+        {"rotary": Rotary((0.25, 0.25)), "d_k": 4}, {"vocabulary": 5, "d_model": 8, "kinds": ["llama"]},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_any_field_can_be_fixed(fixed: dict[str, Any]) -> None:
+    fields = {k: v for k, v in fixed.items() if k not in ("kinds", "max_parameters")}
+
+    @settings(max_examples=5)
+    @given(architectures(**fixed))
+    def check(a: Architecture) -> None:
+        assert {name: getattr(a, name) for name in fields} == fields
+
+    check()
+
+
+@given(st.data())
+def test_values_follow_from_their_printed_seeds(data: st.DataObject) -> None:
+    a = MODELS["llama"]
+    family = families(a)[0]
+    seen: list[str] = []
+
+    def remember(line: str) -> None:
+        seen.append(line)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("symgauge.strategies.note", remember)
+        drawn = [data.draw(s) for s in (parameters(a), elements(family, a), inputs(a, batch=2, length=3))]
+    space: dict[str, Any] = {
+        "architecture": a, type(family).__name__: type(family), "random_parameters": random_parameters,
+        "random_element": random_element, "random_inputs": random_inputs,
+    }  # fmt: skip
+    for line in seen:
+        exec(line, space)
+    assert all(x.equal(space["parameters"][name]) for name, x in drawn[0].items())
+    assert drawn[1].equal(space["element"])
+    assert drawn[2].equal(space["inputs"])
+    assert drawn[2].shape == (2, 3)
+
+
+def test_a_failing_test_prints_lines_that_reproduce_it(capsys: pytest.CaptureFixture[str]) -> None:
+    @settings(max_examples=5, database=None)
+    @given(architectures(kinds=["llama"]), st.data())
+    def failing(a: Architecture, data: st.DataObject) -> None:
+        data.draw(parameters(a))
+        raise AssertionError
+
+    with pytest.raises(AssertionError) as raised:
+        failing()
+    printed = "\n".join(getattr(raised.value, "__notes__", [])) + capsys.readouterr().out
+    assert "architecture = Architecture(d_model=" in printed
+    assert "parameters = random_parameters(architecture, seed=" in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"kinds": ["gpt3"]}, "kinds must be some of"),
+        ({"kinds": []}, "kinds must be some of"),
+        ({"d_modle": 5}, "no fields"),
+        ({"max_parameters": 0}, "max_parameters"),
+        ({"max_layers": True}, "max_layers"),
+        ({"max_parameters": 50}, "at most 50"),
+        ({"kinds": ["attention", "mla"], "max_parameters": 300}, "mla"),
+        ({"heads": 3, "groups": 2}, "at most 600"),
+    ],
+    ids=str,
+)
+def test_wrong_arguments_are_refused_when_the_strategy_is_made(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidArgument, match=message):
+        architectures(**arguments)
+
+
+def test_wrong_architectures_families_and_sizes_are_refused_at_once() -> None:
+    a = MODELS["llama"]
+    for make in (parameters, inputs):
+        with pytest.raises(InvalidArgument, match="expected an Architecture"):
+            make(architectures())  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgument, match="expected a symmetry family"):
+        elements("query-key", a)  # type: ignore[arg-type]
+    tied = next(f for f in families(MODELS["gpt2"]) if f.name not in {g.name for g in families(a)})
+    with pytest.raises(InvalidArgument, match="does not act"):
+        elements(tied, a)
+    with pytest.raises(InvalidArgument, match="batch"):
+        inputs(a, batch=0)
+    with pytest.raises(InvalidArgument, match="length"):
+        inputs(a, length=-1)
+    with pytest.raises(InvalidArgument, match="position table"):
+        inputs(MODELS["gpt2"], length=99)
+
+
+def test_hypothesis_finds_the_strategy_of_the_type() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    module, hook = project["project"]["entry-points"]["hypothesis"]["_"].split(":")
+    getattr(import_module(module), hook)()
+
+    @settings(max_examples=2)
+    @given(st.from_type(Architecture))
+    def check(a: Architecture) -> None:
+        assert isinstance(a, Architecture)
+        assert wire(a).parameters <= 600
+
+    check()
