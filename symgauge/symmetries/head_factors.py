@@ -40,10 +40,23 @@ class _Scores:
     count: Expr
     pattern: Tensor
 
+    def idle(self, a: Architecture, w: Wiring) -> int:
+        """Directions of one matrix that move neither factor: heads wider than what they read (claims in 4.2)."""
+        n = self.pattern.shape[0]
+        if int(self.pattern.max()) < n * n:
+            return 0
+        query = a.heads // self.copies * _rows(w, self.query)
+        return max(0, n - query) * max(0, n - _rows(w, self.key))
+
     def act(self, a: Architecture, roles: Roles, x: Tensor) -> dict[str, Tensor]:
         matrices = near_identity(x.reshape(self.copies, -1), self.pattern)
         inverse_transposed = torch.linalg.inv(matrices).mT
         return times(self.query, roles, per_head(a, matrices, self.copies)) | times(self.key, roles, inverse_transposed)
+
+
+def _rows(w: Wiring, m: Map) -> int:
+    """Rows of a map's matrix, its bias included."""
+    return w.shapes[m.weight][-2] + (m.bias is not None)
 
 
 def _commutant(a: Architecture) -> tuple[Expr, Tensor]:
@@ -69,20 +82,21 @@ class QueryKey(Symmetry):
         found = []
         for sub in w.sublayers():
             if isinstance(sub, Attention) and not a.qk_norm:
-                found += [self._site(a, _Scores(sub.query, sub.key, a.groups, s.g, _commutant(a)[1]), _commutant(a)[0])]
+                scores = _Scores(sub.query, sub.key, a.groups, s.g, _commutant(a)[1])
+                found.append(self._site(a, w, scores, _commutant(a)[0]))
             elif isinstance(sub, LatentAttention):
                 assert a.latent is not None
                 if nope := a.d_k - a.latent.d_rope:
                     scores = _Scores(sub.query_nope, sub.key_up, a.heads, s.h, full_pattern(nope))
-                    found.append(self._site(a, scores, (s.d_k - s.d_r) ** 2))
+                    found.append(self._site(a, w, scores, (s.d_k - s.d_r) ** 2))
                 scores = _Scores(sub.query_rope, sub.key_rope, 1, Integer(1), _commutant(a)[1])
-                found.append(self._site(a, scores, _commutant(a)[0]))
+                found.append(self._site(a, w, scores, _commutant(a)[0]))
         return found
 
-    def _site(self, a: Architecture, scores: _Scores, size: Expr) -> Site:
+    def _site(self, a: Architecture, w: Wiring, scores: _Scores, size: Expr) -> Site:
         return Site(
             s.layer_of(scores.query.weight),
-            scores.count * size,
+            scores.count * (size - scores.idle(a, w)),
             scores.copies * int(scores.pattern.max()),
             lambda roles, x: scores.act(a, roles, x),
             invertible(scores.pattern, scores.copies),
@@ -101,12 +115,12 @@ class ValueOutput(Symmetry):
         found = []
         for sub in w.sublayers():
             if isinstance(sub, Attention):
-                found.append(self._site(a, sub.value, sub.output.weight, a.groups, s.g))
+                found.append(self._site(a, w, sub.value, sub.output.weight, a.groups, s.g))
             elif isinstance(sub, LatentAttention):
-                found.append(self._site(a, sub.value_up, sub.output.weight, a.heads, s.h))
+                found.append(self._site(a, w, sub.value_up, sub.output.weight, a.heads, s.h))
         return found
 
-    def _site(self, a: Architecture, value: Map, output: str, copies: int, count: Expr) -> Site:
+    def _site(self, a: Architecture, w: Wiring, value: Map, output: str, copies: int, count: Expr) -> Site:
         pattern = full_pattern(a.d_v)
 
         def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
@@ -114,4 +128,8 @@ class ValueOutput(Symmetry):
             inverse = per_head(a, torch.linalg.inv(matrices), copies)
             return {output: inverse @ roles[output], **times(value, roles, matrices)}
 
-        return Site(s.layer_of(value.weight), count * s.d_v**2, copies * a.d_v**2, act, invertible(pattern, copies))
+        columns = a.heads // copies * a.d_model
+        idle = max(0, a.d_v - _rows(w, value)) * max(0, a.d_v - columns)
+        return Site(
+            s.layer_of(value.weight), count * (s.d_v**2 - idle), copies * a.d_v**2, act, invertible(pattern, copies)
+        )

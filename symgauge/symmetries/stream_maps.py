@@ -65,18 +65,18 @@ class StreamMap(Symmetry):
 
     def _site(self, a: Architecture, w: Wiring, space: Space, every: list[Space], kind: Kind) -> Site:
         n = space.width - (kind == "fixing")
-        pattern = full_pattern(n) if kind == "any" else skew_pattern(n)
-        count = int(pattern.max())
+        count = n * n if kind == "any" else n * (n - 1) // 2
         opened = [(norm, opened_by(every, norm)) for norm in space.norms]
         norms = [(norm, after.readers) for norm, after in opened if after is not None]
 
         def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
-            matrix, inverse = _element(kind, space.width, pattern, x)
+            matrix, inverse = _element(kind, space.width, x)
             return _turn(roles, space, norms, matrix, inverse)
 
         letter = self._letter(a, space) - int(kind == "fixing")
         size = letter**2 if kind == "any" else letter * (letter - 1) / 2
-        sample = invertible(pattern) if kind == "any" else shifts(count)
+        # Patterns are made on demand: a production stream has millions of coordinates.
+        sample = (lambda generator: invertible(full_pattern(n))(generator)) if kind == "any" else shifts(count)
         return Site(space.layer, size - self._idle(w, space, norms, kind), count, act, sample)
 
     def _letter(self, a: Architecture, space: Space) -> Expr:
@@ -96,11 +96,11 @@ class StreamMap(Symmetry):
         return Integer(left * (left - 1) // 2)
 
 
-def _element(kind: Kind, width: int, pattern: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+def _element(kind: Kind, width: int, x: Tensor) -> tuple[Tensor, Tensor]:
     if kind == "any":
-        matrix = near_identity(x, pattern)
+        matrix = near_identity(x, full_pattern(width))
         return matrix, torch.linalg.inv(matrix)
-    skew = fill(x, pattern)
+    skew = fill(x, skew_pattern(width - (kind == "fixing")))
     if kind == "fixing":
         basis = differences(width, x)
         skew = basis @ skew @ basis.mT

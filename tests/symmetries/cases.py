@@ -14,7 +14,7 @@ SIZES: dict[str, Any] = {
     # A visible ε: with a tiny one every norm nearly has the scale symmetry that only ε = 0 gives.
     "extra": {"epsilon": 0.1},
 }  # fmt: skip
-BIASES = {name: True for name in ("query_bias", "key_bias", "value_bias", "output_bias", "ff_bias")}
+BIASES = dict.fromkeys(("query_bias", "key_bias", "value_bias", "output_bias", "ff_bias"), True)
 TURNING = Rotary((Fraction(1, 7), Fraction(2, 9)))
 PARTIAL = Rotary((Fraction(1, 7),), unrotated=2)
 LAYER = {"norm": "layer", "norm_offset": True, "final_norm": True}

@@ -36,7 +36,9 @@ def evaluate(a: Architecture, roles: Mapping[str, Tensor], x: Tensor, output: Ou
     return y if output == "logits" else y.softmax(-1)
 
 
-def difference(a: Architecture, one: Mapping[str, Tensor], two: Mapping[str, Tensor], x: Tensor, output: Output) -> float:
+def difference(
+    a: Architecture, one: Mapping[str, Tensor], two: Mapping[str, Tensor], x: Tensor, output: Output
+) -> float:
     """Relative difference of the two functions on the inputs."""
     y = evaluate(a, one, x, output)
     return float((evaluate(a, two, x, output) - y).norm() / y.norm())
@@ -53,9 +55,7 @@ def rounding(
     """
     generator, step, response = torch.Generator().manual_seed(1), 1e-7, 1.0
     for roles in (before, after):
-        noisy = {
-            r: v * (1 + step * torch.randn(v.shape, generator=generator, dtype=v.dtype)) for r, v in roles.items()
-        }
+        noisy = {r: v * (1 + step * torch.randn(v.shape, generator=generator, dtype=v.dtype)) for r, v in roles.items()}
         response = max(response, difference(a, roles, noisy, x, output) / step)
     growth = max(1.0, *(float(after[r].norm() / before[r].norm()) for r in before))
     return 30 * EPSILON * response * growth**2

@@ -1,0 +1,46 @@
+"""In exact arithmetic the known generators span the kernel of the Jacobian: nothing is unexplained.
+
+Vocabularies are wide enough for the tokens to act as generic vectors: on a handful of tokens a first layer has further,
+accidental freedom.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from symgauge.architecture import Architecture
+from symgauge.exact.accounting import account
+from symgauge.symmetries import dimension, families
+from symgauge.symmetries import symbols as s
+from symgauge.symmetries.base import Output
+from tests.symmetries import cases as c
+
+SMALL: dict[str, Any] = {
+    "d_model": 4, "heads": 2, "groups": 2, "d_k": 2, "d_v": 3, "d_ff": 5, "layers": 1, "vocabulary": 17, "context": 3,
+}  # fmt: skip
+TURNING = c.Rotary((c.Fraction(1, 7),))
+CASES: list[tuple[str, dict[str, Any], Output]] = [
+    ("attention", {**c.ALONE, **c.BIASES, **SMALL, "vocabulary": 0, "d_ff": 0}, "logits"),
+    ("linear", {**c.ALONE, **SMALL, "vocabulary": 0, "d_ff": 0, "attention": "linear", "groups": 1}, "logits"),
+    ("gpt2", {**c.GPT2, **SMALL, "tied": True, "head_bias": True}, "logits"),
+    ("gpt2-untied", {**c.GPT2, **SMALL}, "probabilities"),
+    ("bert", {**c.BERT, **SMALL}, "logits"),
+    ("llama", {**c.LLAMA, **SMALL, "groups": 1, "rotary": TURNING}, "probabilities"),
+    ("qwen3", {**c.LLAMA, **SMALL, "rotary": TURNING, "qk_norm": True, "epsilon_is_zero": True}, "logits"),
+    ("gemma2", {**c.GEMMA, **SMALL, "rotary": TURNING}, "logits"),
+    ("mixtral", {**c.LLAMA, **SMALL, "rotary": TURNING, "experts": c.Experts(3, 2, 3)}, "logits"),
+    ("deepseek", {**c.LLAMA, **SMALL, "rotary": TURNING, "d_k": 4, "latent": c.Latent(3, 3, 2)}, "logits"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "fields", "output"), CASES, ids=[name for name, _, _ in CASES])
+def test_nothing_is_unexplained(name: str, fields: dict[str, Any], output: Output) -> None:
+    a = Architecture(**fields, name=name)
+    result = account(a, output=output)
+    assert result.decided
+    assert result.unexplained == 0, dict(result.tensors)
+    assert result.fibre.nullity == s.evaluate(dimension(a, output), a)
+    gains = {share.name: share.gain for share in result.families}
+    assert gains == {family.name: s.evaluate(family.dimension(a), a) for family in families(a, output)}

@@ -1,0 +1,97 @@
+"""A family's dimension is the rank of its generators, and families add up: formula against linear algebra."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from symgauge.architecture import Architecture, Rotary
+from symgauge.symmetries import dimension, families, paper_dimension, table
+from symgauge.symmetries import symbols as s
+from symgauge.symmetries.base import Output, Symmetry
+from symgauge.wiring import wire
+from tests.symmetries.cases import ARCHITECTURES, BIASES
+from tests.symmetries.evidence import point
+
+# One layer has every family; experts that start later need two.
+SMALL = {
+    name: a if name.startswith(("chain", "deepseek")) else a.replace(layers=1) for name, a in ARCHITECTURES.items()
+}
+CASES: list[tuple[str, Output]] = [(name, "logits") for name in SMALL]
+CASES += [
+    (name, "probabilities") for name, a in SMALL.items() if a.is_model and dimension(a) != dimension(a, "probabilities")
+]
+
+
+def generators(a: Architecture, family: Symmetry, roles: dict[str, Tensor]) -> Tensor:
+    """Derivative of the action at the identity, (coordinates, P), each row of length one."""
+    w = wire(a)
+
+    def moved(x: Tensor) -> Tensor:
+        return torch.cat([value.flatten() for value in family.act(a, w, roles, x).values()])
+
+    zero = torch.zeros(family.coordinates(a, w), dtype=torch.float64)
+    rows = torch.func.jacfwd(moved)(zero).T
+    return rows / rows.norm(dim=1, keepdim=True)
+
+
+def rank(rows: Tensor) -> int:
+    """Rank with a gap of at least four orders of magnitude; refuses to answer without one."""
+    values = torch.linalg.svdvals(torch.linalg.qr(rows.T, mode="r").R)
+    kept = values[values > 1e-8 * values[0]]
+    dropped = values[len(kept) :]
+    assert len(dropped) == 0 or kept[-1] > 1e4 * dropped[0], "no gap"
+    assert len(dropped) > 0 or kept[-1] > 1e-6 * values[0], "smallest singular value too near the cut"
+    return len(kept)
+
+
+@pytest.mark.parametrize(("name", "output"), CASES)
+def test_generators_are_independent_and_counted(name: str, output: Output) -> None:
+    a = SMALL[name]
+    roles, rows = point(a), []
+    for family in families(a, output):
+        rows.append(generators(a, family, roles))
+        assert len(rows[-1]) == s.evaluate(family.dimension(a), a), family.name
+    # Independence of all of them together includes independence within each family.
+    assert rank(torch.cat(rows)) == len(torch.cat(rows)) == s.evaluate(dimension(a, output), a)
+
+
+def test_heads_wider_than_the_stream_count_less() -> None:
+    """Referee's value for one head: width 4 on a stream of 3 has 19 directions, not 4² + 2² = 20."""
+    a = Architecture(d_model=3, heads=1, d_k=4, d_v=2, residual=False, context=3)
+    roles = point(a)
+    assert rank(torch.cat([generators(a, family, roles) for family in families(a)])) == 19
+    assert s.evaluate(dimension(a), a) == 19
+
+
+GPT2_SMALL = Architecture(
+    d_model=768, heads=12, d_k=64, d_v=64, d_ff=3072, layers=12, vocabulary=50257, context=1024, norm="layer",
+    norm_offset=True, final_norm=True, position_table=True, tied=True, **BIASES,
+)  # fmt: skip
+LLAMA3_8B = Architecture(
+    d_model=4096, heads=32, groups=8, d_k=128, d_v=128, d_ff=14336, layers=32, vocabulary=128256, context=8192,
+    norm="rms", final_norm=True, gated=True, activation="silu", rotary=Rotary.standard(128, base=500000.0),
+)  # fmt: skip
+
+
+def test_full_size_counts_agree_with_the_claims_ledger() -> None:
+    assert s.evaluate(dimension(GPT2_SMALL), GPT2_SMALL) == 12 * 112_130 + 1024 == 1_346_584
+    assert s.evaluate(dimension(LLAMA3_8B), LLAMA3_8B) == 13_338_624
+    assert s.evaluate(table(LLAMA3_8B)["stream-map"], LLAMA3_8B) == 8_386_560
+    assert s.evaluate(paper_dimension(GPT2_SMALL), GPT2_SMALL) == 1_179_648
+    assert s.evaluate(paper_dimension(LLAMA3_8B), LLAMA3_8B) == 4_227_072
+
+
+def test_formula_in_letters() -> None:
+    """The referee's GPT-2 formula (CT-5, untied), letter by letter."""
+    a = ARCHITECTURES["gpt2-untied"].replace(head_bias=False)
+    h, d, d_k, d_v, d_ff = s.g, s.d, s.d_k, s.d_v, s.d_ff
+    layer = h * (d_k**2 + d_v**2) + h * d_k + h * d_v + (2 * d + 2 * h * d_k + h * d_v)
+    layer += (2 * d + d_ff) + (h * d_v + 1) + (d_ff + 1)
+    model = s.L * layer + s.V + s.n_ctx + (d - 1) + 2 * d + (d - 1) * (d - 2) / 2
+    same = {s.h: s.g}
+    assert (dimension(a).subs(same) - model).expand() == 0
+    assert (dimension(a, "probabilities").subs(same) - model - d).expand() == 0
+    scale_free = a.replace(epsilon_is_zero=True)
+    assert (dimension(scale_free).subs(same) - model - 1).expand() == 0
