@@ -25,6 +25,7 @@ from symgauge.numeric import (
 )
 from symgauge.symmetries import DiscreteSymmetry, Symmetry, families
 from symgauge.symmetries.discrete import discrete_families
+from tests.models.float64_only import Float64Only
 from tests.numeric.models import MODELS
 
 QUERY, KEY = "layers.0.attention.query.weight", "layers.0.attention.key.weight"
@@ -166,6 +167,29 @@ def test_any_module_runs_in_many_digits() -> None:
     x = torch.randn(4, 5, dtype=torch.float64)
     m, output = run_module(module, x, 30)
     assert relative(m.nearest(output), module(x).detach()) < 1e-13
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama"])
+def test_transformers_models_run_in_many_digits_as_they_are(family: str) -> None:
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    if family == "gpt2":
+        config = transformers.GPT2Config(n_embd=6, n_head=2, n_layer=1, vocab_size=11, n_positions=5)
+        model = transformers.GPT2LMHeadModel(config)
+    else:
+        config = transformers.LlamaConfig(
+            hidden_size=8, num_attention_heads=4, num_key_value_heads=2, num_hidden_layers=1, intermediate_size=7,
+            vocab_size=11, max_position_embeddings=5,
+        )  # fmt: skip
+        model = transformers.LlamaForCausalLM(config)
+    model = model.double().eval()
+    model.set_attn_implementation("eager")
+    ids = torch.tensor([[3, 1, 4, 1], [5, 9, 2, 6]])
+    m, logits = run_module(model, ids, 30, use_cache=False)
+    # On its own a model may pass through float32 in its norms; many digits do not.
+    with torch.no_grad(), Float64Only():
+        expected = model(ids).logits
+    assert relative(m.nearest(logits), expected) < 1e-12
 
 
 # ----- the ladder
