@@ -1,0 +1,201 @@
+"""What `dim` and `account` share: their options, progress on stderr, and how results become text and exit status."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from symgauge.exact.dimension import FibreDimension
+    from symgauge.full_size import FullSize
+    from symgauge.targets import Target
+
+UNDECIDED = 1
+WIDTH = 110
+
+TargetName = Annotated[
+    str,
+    typer.Argument(
+        metavar="TARGET",
+        help="file.py:factory (which returns (module, inputs)), a transformers config.json or model folder, or a "
+        "preset's name such as gpt2 or llama-3-8b (measured scaled down).",
+    ),
+]
+InputsOption = Annotated[
+    str, typer.Option("--inputs", metavar="FORM", help="tokens:VOCABULARY,LENGTH or vectors:LENGTH,WIDTH.")
+]
+OutputOption = Annotated[str, typer.Option("--output", help="logits, or probabilities (logits up to a shift).")]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Everything random follows from it.")]
+DeviceOption = Annotated[str, typer.Option("--device", help="cpu or cuda.")]
+PrimesOption = Annotated[
+    str, typer.Option("--primes", metavar="P,Q", help="Primes below 2^31 that are 3 modulo 4; two by default.")
+]
+PointOption = Annotated[str, typer.Option("--point", help="random: a generic point; own: the module's parameters.")]
+RoundsOption = Annotated[int, typer.Option("--rounds", min=1, help="Batches of candidate probes to try.")]
+TracebackFlag = Annotated[bool, typer.Option("--traceback", help="Show the whole traceback of an error in your code.")]
+
+
+@dataclass(frozen=True)
+class Options:
+    """A command line, checked."""
+
+    output: Literal["logits", "probabilities"]
+    point: Literal["random", "own"]
+    primes: tuple[int, ...]
+    device: str
+    seed: int
+    rounds: int
+    json: bool
+    traceback: bool
+
+    @classmethod
+    def checked(
+        cls, *, output: str, point: str, primes: str, device: str, seed: int, rounds: int, json: bool, traceback: bool
+    ) -> Options:
+        """Raises InvalidInput for what no measurement could use, before anything is built."""
+        import torch
+
+        from symgauge.arithmetic.primes import DEFAULT_PRIMES, check_primes
+        from symgauge.errors import InvalidInput
+
+        if output not in ("logits", "probabilities"):
+            raise InvalidInput(f"--output {output!r}: choose logits or probabilities")
+        if point not in ("random", "own"):
+            raise InvalidInput(f"--point {point!r}: choose random or own")
+        if device.split(":")[0] not in ("cpu", "cuda"):
+            raise InvalidInput(f"--device {device!r}: choose cpu or cuda")
+        if device.startswith("cuda") and not torch.cuda.is_available():
+            raise InvalidInput(f"--device {device}: torch sees no CUDA device here; leave it out to compute on the CPU")
+        try:
+            chosen = tuple(int(p) for p in primes.split(",")) if primes else DEFAULT_PRIMES
+        except ValueError:
+            raise InvalidInput(f"--primes {primes!r}: write integers separated by commas") from None
+        return cls(output, point, check_primes(chosen), device, seed, rounds, json, traceback)  # type: ignore[arg-type]
+
+
+@contextmanager
+def quiet_stdout(options: Options) -> Iterator[None]:
+    """With --json nothing but the result may reach stdout, whatever the user's code prints."""
+    with contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext():
+        yield
+
+
+def measured(target: Target, options: Options) -> FibreDimension:
+    """The exact fibre dimension of a target, with progress on a terminal."""
+    from symgauge.exact.dimension import dimension
+    from symgauge.targets import blaming
+
+    name = type(target.module).__name__
+    with _progress(options) as progress, blaming(f"running {name}", target.module, options.traceback):
+        return dimension(
+            target.module, target.inputs, seed=options.seed, primes=options.primes, output=options.output,
+            point=options.point, device=options.device, rounds=options.rounds, progress=progress,
+        )  # fmt: skip
+
+
+@contextmanager
+def _progress(options: Options) -> Iterator[Callable[[str, int, int], None] | None]:
+    """A bar per prime on stderr: the rank so far, out of the parameters. Nothing off a terminal or with --json."""
+    if options.json or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        waiting = bar.add_task("looking for probes", total=None)
+        tasks: dict[str, TaskID] = {}
+
+        def show(stage: str, rank: int, parameters: int) -> None:
+            bar.update(waiting, visible=False)
+            if stage not in tasks:
+                tasks[stage] = bar.add_task(f"rank, {stage}", total=parameters)
+            bar.update(tasks[stage], completed=rank)
+
+        yield show
+
+
+def console() -> Console:
+    """Where tables go: the terminal's own width, a fixed one elsewhere."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False, markup=False)
+
+
+def print_table(columns: list[str], rows: list[list[str]], title: str = "") -> None:
+    """The first column on the left, numbers on the right."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE, title=title or None, title_justify="left", show_header=any(columns))
+    for i, column in enumerate(columns):
+        table.add_column(column, justify="right" if i else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    console().print(table)
+
+
+def summary(fibre: FibreDimension) -> list[list[str]]:
+    """Rows of what was found and how."""
+    share = 100 * fibre.nullity / fibre.parameters
+    used = "all there are" if fibre.exhausted else "positions"
+    return [
+        ["parameters", f"{fibre.parameters:,}"],
+        ["rank", f"{fibre.rank:,}"],
+        ["nullity (fibre dimension)", f"{fibre.nullity:,} ({share:.1f} %)"],
+        ["output", fibre.output],
+        ["primes", ", ".join(map(str, fibre.primes))],
+        ["seed", str(fibre.seed)],
+        ["probes", f"{fibre.probes:,} {used}"],
+        ["failure bound", f"{fibre.failure_bound:.1e}"],
+        ["seconds", f"{fibre.seconds:.1f}"],
+    ]
+
+
+def doubt(fibre: FibreDimension) -> str:
+    """Why the result is undecided; empty if it is decided."""
+    from symgauge.errors import Undecided
+
+    try:
+        fibre.require_decided()
+    except Undecided as error:
+        return str(error)
+    return ""
+
+
+def print_full_size(full: FullSize) -> None:
+    """The formula's parts at full size."""
+    rows = [[s.name, str(s.formula), f"{s.dimension:,}"] for s in full.families if s.dimension]
+    rows.append(["all", str(full.formula), f"{full.dimension:,}"])
+    rows.append(["the gauge paper's count", str(full.paper_formula), f"{full.paper:,}"])
+    title = f"{full.architecture.name} at full size, {full.parameters:,} parameters: known symmetries by formula"
+    print_table(["family", "formula", "dimension"], rows, title)
+
+
+def full_size_of(target: Target, options: Options) -> FullSize | None:
+    """The formula at full size, where the target stands for something larger."""
+    from symgauge.full_size import full_size
+
+    return full_size(target.full_size, options.output) if target.full_size is not None else None
+
+
+def report(options: Options, data: dict[str, Any], show: Callable[[], None], reason: str) -> None:
+    """Print a result as JSON or with ``show``; with a reason for doubt, say it and end with exit status 1."""
+    from symgauge.commands._output import print_json
+
+    if options.json:
+        print_json({**data, "decided": not reason, "reason": reason})
+    else:
+        show()
+    if reason:
+        print(f"undecided: {reason}", file=sys.stderr)
+        raise typer.Exit(UNDECIDED)

@@ -1,0 +1,93 @@
+"""Dimensions at full size: formulas found on a short copy of an architecture, evaluated with its own sizes.
+
+A formula is a polynomial in letters and the same for every number of layers and experts beyond a few, so that counting
+on a short copy gives it in a moment.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from sympy import Expr, Integer
+
+from symgauge.architecture import Architecture
+from symgauge.symmetries import Output, families, paper_dimension
+from symgauge.symmetries.symbols import evaluate
+from symgauge.wiring import wire
+
+_LAYERS = 4
+"""Enough that a first and a last layer of another kind are a minority."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """One family: its dimension in letters, and at full size."""
+
+    name: str
+    title: str
+    formula: Expr
+    dimension: int
+
+
+@dataclass(frozen=True)
+class FullSize:
+    """The dimension of an architecture's known continuous symmetries; ``paper`` is the gauge paper's count."""
+
+    architecture: Architecture
+    output: Output
+    parameters: int
+    paper_formula: Expr
+    paper: int
+    families: tuple[Share, ...]
+
+    @property
+    def formula(self) -> Expr:
+        return sum((share.formula for share in self.families), Integer(0)).expand()
+
+    @property
+    def dimension(self) -> int:
+        return sum(share.dimension for share in self.families)
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain data for JSON."""
+        return {
+            "architecture": self.architecture.name,
+            "output": self.output,
+            "parameters": self.parameters,
+            "paper": self.paper,
+            "paper_formula": str(self.paper_formula),
+            "nullity": self.dimension,
+            "formula": str(self.formula),
+            "families": {s.name: {"dimension": s.dimension, "formula": str(s.formula)} for s in self.families},
+        }
+
+
+def full_size(architecture: Architecture, output: Output = "logits") -> FullSize:
+    """Count the symmetries of an architecture of any size, exactly, without building anything of that size."""
+    a, short = architecture, shortened(architecture)
+    paper = paper_dimension(a)
+    shares = [(family, family.dimension(short)) for family in families(short, output)]
+    return FullSize(
+        architecture=a,
+        output=output,
+        parameters=wire(a).parameters,
+        paper_formula=paper,
+        paper=evaluate(paper, a),
+        families=tuple(Share(f.name, f.title, formula, evaluate(formula, a)) for f, formula in shares),
+    )
+
+
+def shortened(a: Architecture) -> Architecture:
+    """The architecture with a few layers of each kind and three experts per layer, everything else as it is."""
+    experts, dense = a.experts, 0
+    if experts is not None and experts.first < a.layers:
+        dense = min(2, experts.first)
+        cut = (
+            {}
+            if experts.active >= experts.count or experts.count <= 3
+            else {"count": 3, "active": min(2, experts.active)}
+        )
+        experts = dataclasses.replace(experts, first=dense, **cut)
+    rest = a.layers - (a.experts.first if dense and a.experts is not None else 0)
+    return a.replace(layers=dense + min(_LAYERS, rest), experts=experts)

@@ -1,0 +1,262 @@
+"""What `symgauge dim` and `symgauge account` measure: a user's file, a transformers configuration, or a preset.
+
+Whatever a user's file raises becomes one sentence that says what was being done and where it happened.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import importlib.util
+import inspect
+import re
+import sys
+import traceback as tracebacks
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from symgauge.architecture import Architecture
+from symgauge.errors import InvalidInput, SymgaugeError, UnsupportedModel
+from symgauge.exact.accounting import natural_inputs
+from symgauge.exact.probes import Inputs, Tokens, Vectors
+
+_PICKLES = {".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle"}
+_FORMS = "path/to/file.py:factory, a transformers config.json or model directory, or a preset's name"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A module and what to probe it with; ``full_size`` is the architecture that a scaled-down module stands for."""
+
+    module: nn.Module
+    inputs: Inputs
+    notes: tuple[str, ...] = ()
+    full_size: Architecture | None = None
+
+
+def parse_inputs(text: str) -> Inputs:
+    """``tokens:V,T`` or ``vectors:T,WIDTH``; raises :class:`InvalidInput` for anything else."""
+    match = re.fullmatch(r"(tokens|vectors):(\d+),(\d+)", text.replace(" ", ""))
+    if match is None:
+        raise InvalidInput(
+            f"--inputs {text!r} is not understood: write tokens:VOCABULARY,LENGTH or vectors:LENGTH,WIDTH, such as "
+            "tokens:11,4"
+        )
+    kind, first, second = match[1], int(match[2]), int(match[3])
+    return Tokens(first, second) if kind == "tokens" else Vectors(first, second)
+
+
+def resolve(text: str, *, inputs: str = "", seed: int = 0, traceback: bool = False) -> Target:
+    """The target that a command line names.
+
+    Args:
+        text: ``path/to/file.py:factory``, a ``config.json`` or its folder, or the name of a preset (which wins over a
+            folder of that name; write ``./gpt2`` for the folder).
+        inputs: as for :func:`parse_inputs`; takes the place of the target's own.
+        seed: of the random parameters of modules that are built here.
+        traceback: print the traceback of an error in the user's file on stderr.
+
+    Raises:
+        InvalidInput: no such file, factory, preset, or not what it has to be. UnsupportedModel: an unknown model.
+    """
+    from symgauge.presets import presets
+
+    wanted = parse_inputs(inputs) if inputs else None
+    path = Path(text)
+    file, colon, factory = text.rpartition(":")
+    if colon and file.endswith(".py"):
+        target = _from_file(Path(file), factory, wanted, seed, traceback)
+    elif path.suffix == ".py":
+        raise InvalidInput(f"{text}: name the function that makes the module too, as in {text}:factory")
+    elif path.suffix in _PICKLES:
+        raise InvalidInput(
+            f"{text}: pickled checkpoints are not opened, because loading one can run any code; give the model's "
+            "config.json or folder (symmetries depend on the architecture, not on trained weights)"
+        )
+    elif path.suffix == ".safetensors":
+        raise InvalidInput(f"{text}: this file holds weights and no architecture; give its config.json or folder")
+    elif text.lower() in presets():
+        target = _from_preset(text, seed)
+    elif path.exists() or path.suffix == ".json":
+        target = _from_config(path, seed)
+    else:
+        near = difflib.get_close_matches(text.lower(), presets(), n=3)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"presets are {', '.join(presets())}"
+        raise InvalidInput(f"there is no file, folder or preset {text!r} (expected {_FORMS}); {hint}")
+    return target if wanted is None else dataclasses.replace(target, inputs=wanted)
+
+
+def _from_preset(name: str, seed: int) -> Target:
+    from symgauge.models.reference import ReferenceModel
+    from symgauge.presets import preset, scaled_down
+
+    full = preset(name)
+    small = scaled_down(full)
+    notes = (f"{full.name} is measured scaled down: {_differences(full, small)}",)
+    return Target(ReferenceModel(small, seed), natural_inputs(small), notes, full)
+
+
+def _differences(full: Architecture, small: Architecture) -> str:
+    """The sizes that differ, as "field big → small"."""
+    pairs = [(f.name, getattr(full, f.name), getattr(small, f.name)) for f in dataclasses.fields(full) if f.compare]
+    sizes = [f"{name} {a:,} → {b:,}" for name, a, b in pairs if a != b and isinstance(a, int)]
+    parts = [name for name, a, b in pairs if a != b and not isinstance(a, int) and name != "name"]
+    return ", ".join([*sizes, *(f"{name} cut to match" for name in parts)])
+
+
+def _from_config(path: Path, seed: int) -> Target:
+    from symgauge.models.huggingface import adapt, from_config
+
+    try:
+        made = from_config(path, seed=seed)
+    except SymgaugeError as error:
+        if str(path) in str(error):
+            raise
+        # Messages about the content do not know where it came from.
+        raise type(error)(f"{path}: {error}") from error
+    changed = ", ".join(
+        f"{name} {before} → {after}" for name, (before, after) in made.scaled.items() if before != after
+    )
+    notes = (f"{path} is measured as a small {type(made.model).__name__}: {changed}",) if changed else ()
+    return Target(made.model, natural_inputs(adapt(made.model).architecture), notes, made.architecture)
+
+
+def _from_file(path: Path, factory: str, wanted: Inputs | None, seed: int, traceback: bool) -> Target:
+    where = f"{path}:{factory}"
+    made = _make(path, factory, traceback)
+    found: Any = None
+    if isinstance(made, tuple):
+        if len(made) != 2:
+            raise InvalidInput(f"{where} returned {len(made)} things; return (module, inputs)")
+        made, found = made
+        if not isinstance(found, (Tokens, Vectors)):
+            raise InvalidInput(
+                f"{where} returned {type(found).__name__} for the inputs; return symgauge.Tokens(vocabulary=…, "
+                "length=…) or symgauge.Vectors(length=…, width=…)"
+            )
+    if isinstance(made, Architecture):
+        from symgauge.models.reference import ReferenceModel
+
+        return Target(ReferenceModel(made, seed), wanted or found or natural_inputs(made))
+    if isinstance(made, type) and issubclass(made, nn.Module):
+        raise InvalidInput(f"{where} returned the class {made.__name__}; return an instance of it")
+    if not isinstance(made, nn.Module):
+        raise InvalidInput(f"{where} returned {type(made).__name__}; return (module, inputs), module a torch.nn.Module")
+    chosen = wanted or found or _known_inputs(made)
+    if chosen is None:
+        raise InvalidInput(
+            f"{where} returned only a module, so say what to probe it with: return (module, inputs), or pass "
+            "--inputs tokens:VOCABULARY,LENGTH or --inputs vectors:LENGTH,WIDTH"
+        )
+    return Target(made, chosen)
+
+
+def _known_inputs(module: nn.Module) -> Inputs | None:
+    """Inputs of a module whose architecture is known."""
+    from symgauge.exact.accounting import describe
+
+    try:
+        return natural_inputs(describe(module)[1])
+    except UnsupportedModel:
+        return None
+
+
+def _make(path: Path, factory: str, traceback: bool) -> Any:
+    """What the factory in a user's file makes; a module or architecture by that name is taken as it is."""
+    if not path.is_file():
+        raise InvalidInput(f"{path}: no such file")
+    if not factory.isidentifier():
+        raise InvalidInput(f"{path}:{factory}: after the colon goes the name of a function in that file")
+    with _beside(path):
+        with blaming(f"importing {path}", show=traceback):
+            loaded = _load(path)
+        if not hasattr(loaded, factory):
+            callables = [
+                n for n, v in vars(loaded).items() if inspect.isfunction(v) and v.__module__ == loaded.__name__
+            ]
+            near = difflib.get_close_matches(factory, callables, n=3) or callables[:5]
+            raise InvalidInput(f"{path} has no {factory!r}; its functions are {', '.join(near) or 'none'}")
+        value: Callable[[], Any] = getattr(loaded, factory)
+        if isinstance(value, (nn.Module, Architecture)):
+            return value
+        if not callable(value):
+            raise InvalidInput(
+                f"{path}:{factory} is {type(value).__name__}, not a function that returns (module, inputs)"
+            )
+        if _needs_arguments(value):
+            raise InvalidInput(f"{path}:{factory} takes arguments; it has to be callable without any")
+        with blaming(f"calling {path}:{factory}", show=traceback):
+            return value()
+
+
+def _load(path: Path) -> Any:
+    name = f"symgauge_target_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses look their module up by name while it is being made.
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[None]:
+    """Imports find the file's neighbours, as they do when it is run as a script."""
+    folder = str(path.resolve().parent)
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
+
+
+def _needs_arguments(function: Callable[..., Any]) -> bool:
+    try:
+        inspect.signature(function).bind()
+    except TypeError:
+        return True
+    except ValueError:  # no signature to look at
+        return False
+    return False
+
+
+@contextmanager
+def blaming(doing: str, module: nn.Module | None = None, show: bool = False) -> Iterator[None]:
+    """Turn an error of someone else's code into one sentence: what was done, the error, its place.
+
+    With ``module``, the place is named by the path of the submodule in whose method it happened. ``show`` prints the
+    traceback on stderr first.
+    """
+    try:
+        yield
+    except SymgaugeError:
+        raise
+    except (Exception, SystemExit) as error:
+        if show:
+            tracebacks.print_exception(error, file=sys.stderr)
+        text = next(iter(str(error).strip().splitlines()), "")
+        what = type(error).__name__ + (f": {text[:200]}" if text else "")
+        hint = "" if show else " (--traceback shows all of it)"
+        raise InvalidInput(f"{doing} raised {what}{_place(error, module)}{hint}") from error
+
+
+def _place(error: BaseException, module: nn.Module | None) -> str:
+    """Where an error came from: the innermost submodule, and the innermost line outside of installed packages."""
+    names = {} if module is None else {id(m): name for name, m in module.named_modules()}
+    inside = line = ""
+    for frame, number in tracebacks.walk_tb(error.__traceback__):
+        owner = frame.f_locals.get("self")
+        if id(owner) in names:
+            inside = f", in module {names[id(owner)]!r}" if names[id(owner)] else ", in its own forward"
+            inside += f" ({type(owner).__name__})"
+        file = frame.f_code.co_filename
+        if not file.startswith("<") and "site-packages" not in file and Path(file).parts[-2:-1] != ("symgauge",):
+            line = f", at {Path(file).name} line {number}"
+    return inside + line
