@@ -7,7 +7,7 @@ layouts are data and not code paths. The same layout reads roles from θ, writes
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -43,6 +43,27 @@ class Layout:
             twice = [name for name, slot in self.slots.items() if int(count[slot.index.flatten()].max()) > 1]
             raise InvalidInput(f"layout: each parameter entry may belong to one role only; shared by {twice}")
         object.__setattr__(self, "_unused", torch.nonzero(count == 0).flatten())
+
+    @classmethod
+    def of(cls, module: nn.Module, roles: Mapping[str, str | tuple[str, Callable[[Tensor], Tensor]]]) -> Layout:
+        """Layout from role → parameter name, or (parameter name, what turns its shape into the role's).
+
+        The second form is any operation that moves entries, such as ``lambda w: w.mT`` for a torch ``nn.Linear``.
+        """
+        _, names = flatten(module)
+        shapes = {name: p.shape for name, p in module.named_parameters()}
+        numbers: dict[str, Tensor] = {}
+        start = 0
+        for name, count in names:
+            numbers[name] = torch.arange(start, start + count).reshape(shapes[name])
+            start += count
+        slots = {}
+        for role, source in roles.items():
+            name, move = (source, None) if isinstance(source, str) else source
+            if name not in numbers:
+                raise InvalidInput(f"role {role!r}: the module has no parameter {name!r}; it has {sorted(numbers)}")
+            slots[role] = Slot(numbers[name] if move is None else move(numbers[name]))
+        return cls(slots, start, names)
 
     @property
     def unused(self) -> Tensor:

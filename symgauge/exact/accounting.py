@@ -6,7 +6,7 @@ the Jacobian; what the generators do not span is *unexplained*. Zero unexplained
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -50,7 +50,7 @@ class Account:
     explained: int
     unexplained: int
     tensors: Mapping[str, int] = field(default_factory=dict)
-    """Parameter name → dimension of the unexplained directions that touch it (empty if there are none)."""
+    """Parameter name → by how many directions more than the known generators the kernel moves it."""
 
     @property
     def decided(self) -> bool:
@@ -115,12 +115,16 @@ def account_for(
     layout: Layout,
     *,
     fibre: FibreDimension | None = None,
+    extra: Sequence[Symmetry] = (),
     output: Output = "logits",
     seed: int = 0,
     device: str = "cpu",
     progress: Progress | None = None,
 ) -> Account:
-    """Explain the kernel of any module whose architecture and layout are known. See :func:`account`."""
+    """Explain the kernel of any module whose architecture and layout are known; ``extra`` families come last.
+
+    See :func:`account`. Roles that the architecture does not know may be in the layout, for families of one's own.
+    """
     fibre = fibre or dimension(module, inputs, seed=seed, output=output, device=device, progress=progress)
     w = wire(architecture)
     echelon = fibre.echelon
@@ -128,7 +132,7 @@ def account_for(
     # A generator is in the kernel when every row of the Jacobian annihilates it.
     known = Echelon(echelon.field, fibre.parameters, echelon.pivots.device)
     shares = []
-    for family in families(architecture, output):
+    for family in (*families(architecture, output), *extra):
         vectors = generators(family, architecture, w, layout, theta, echelon.field)
         image = echelon.field.matmul(Residues(vectors), echelon.basis.map(lambda b: b.mT))
         inside = echelon.field.is_zero(image).all(1)
@@ -142,11 +146,11 @@ def account_for(
 
 
 def _unexplained(fibre: FibreDimension, known: Echelon) -> dict[str, int]:
-    """Where the unexplained directions live: the rank of kernel-modulo-known on each tensor."""
+    """By how much the kernel moves each tensor in more directions than the known generators do."""
     if fibre.nullity == known.rank:
         return {}
-    rest = known.reduce(fibre.kernel())
-    return {name: rank for name, rank in touched(known, rest, fibre.names).items() if rank}
+    explained = touched(known, known.basis, fibre.names)
+    return {name: rank - explained[name] for name, rank in fibre.by_tensor.items() if rank > explained[name]}
 
 
 def natural_inputs(architecture: Architecture) -> Inputs:

@@ -71,11 +71,9 @@ class FibreDimension:
             ranks = ", ".join(f"{p.rank} modulo {p.prime}" for p in self.points)
             return f"the primes disagree ({ranks}); repeat with another seed or more primes"
         if not self.saturated:
-            ran_out = (
-                "all inputs of this vocabulary and length were looked at" if self.exhausted else "no more were found"
-            )
+            looked = "every input of this vocabulary and length was tried" if self.exhausted else "no more were found"
             return (
-                f"the rank had not settled when the usable probes ran out ({ran_out}), so {self.rank} is a lower bound; "
+                f"the rank had not settled when usable probes ran out ({looked}), so {self.rank} is a lower bound; "
                 "use a larger vocabulary, longer sequences or more rounds"
             )
         return ""

@@ -1,0 +1,163 @@
+"""Fibre dimensions against counts known from theory, float64 singular values, and themselves under another seed."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from symgauge.errors import InvalidInput, Undecided
+from symgauge.exact.dimension import dimension
+from symgauge.exact.probes import Tokens, Vectors
+
+
+class Lightning(nn.Module):
+    """Stacked unnormalised attention without residual, x ↦ x Q Kᵀ xᵀ x V per layer."""
+
+    def __init__(self, layers: int, d: int, a: int) -> None:
+        super().__init__()
+        shapes = [(d, a), (d, a), (d, d)] * layers
+        self.weights = nn.ParameterList([nn.Parameter(torch.zeros(s, dtype=torch.float64)) for s in shapes])
+
+    def forward(self, x: Tensor) -> Tensor:
+        for i in range(0, len(self.weights), 3):
+            q, k, v = (self.weights[i + j] for j in range(3))
+            x = (x @ q) @ (x @ k).mT @ x @ v
+        return x
+
+
+class Bigram(nn.Module):
+    """Log-bilinear next-token model: logits f(x)ᵀ g(y)."""
+
+    def __init__(self, v: int, d: int) -> None:
+        super().__init__()
+        self.f, self.g = nn.Embedding(v, d), nn.Linear(d, v, bias=False)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return self.g(self.f(ids))
+
+
+def mlp(activation: nn.Module, bias: bool = True) -> nn.Module:
+    return nn.Sequential(nn.Linear(4, 6, bias=bias), activation, nn.Linear(6, 3, bias=bias))
+
+
+@pytest.mark.parametrize(("a", "rank"), [(1, 34), (2, 49), (3, 58), (4, 61)])
+def test_lightning_attention_has_the_published_dimension(a: int, rank: int) -> None:
+    """3 (a (2d − a) + d²) − 2 d² − 3 at d = 4 (Henry, Marchetti, Kohn 2025); float32 SVD gets 6 to 44 here."""
+    assert dimension(Lightning(3, 4, a), Vectors(3, 4)).require_decided().rank == rank
+
+
+@pytest.mark.parametrize(
+    ("activation", "nullity"),
+    [
+        (nn.GELU(), 0),
+        (nn.GELU(approximate="tanh"), 0),
+        (nn.SiLU(), 0),
+        (nn.Tanh(), 0),
+        (nn.ReLU(), 6),
+        (nn.Identity(), 36),
+    ],
+)
+def test_feed_forward_layers(activation: nn.Module, nullity: int) -> None:
+    """Six hidden units: none, six rescalings for ReLU; a linear one is a 4 × 3 matrix and a bias, 15 of 51."""
+    result = dimension(mlp(activation), Vectors(1, 4)).require_decided()
+    assert result.nullity == nullity
+
+
+@pytest.mark.parametrize(("output", "extra"), [("logits", 0), ("probabilities", 3)])
+def test_log_bilinear_model_has_gl_d_and_the_shift_of_its_unembedding(output: str, extra: int) -> None:
+    result = dimension(Bigram(7, 3), Tokens(7, 1), output=output)  # type: ignore[arg-type]
+    assert (result.rank, result.nullity) == (42 - 9 - extra, 9 + extra)
+
+
+def test_too_few_inputs_are_reported_and_not_silent() -> None:
+    """Four tokens cannot pin a map of five dimensions: every input is used, the rank never settles."""
+    result = dimension(Bigram(4, 5), Tokens(4, 1))
+    assert result.rank == 16
+    assert (result.saturated, result.exhausted) == (False, True)
+    with pytest.raises(Undecided, match="every input of this vocabulary and length was tried"):
+        result.require_decided()
+
+
+def test_tied_parameters_count_once() -> None:
+    model = Bigram(6, 2)
+    model.g.weight = model.f.weight
+    result = dimension(model, Tokens(6, 1))
+    assert (result.parameters, result.nullity) == (12, 1)  # E Eᵀ is kept by O(2)
+
+
+def test_kernel_is_annihilated_and_split_by_tensor() -> None:
+    result = dimension(mlp(nn.ReLU()), Vectors(1, 4))
+    field, echelon = result.echelon.field, result.echelon
+    kernel = result.kernel()
+    assert kernel.shape == (6, 51)
+    assert bool(field.is_zero(field.matmul(kernel, echelon.basis.map(lambda b: b.mT))).all())
+    assert result.by_tensor == {"0.weight": 6, "0.bias": 6, "2.weight": 6, "2.bias": 0}
+
+
+def test_same_seed_same_result_and_other_seeds_same_verdict() -> None:
+    def run(seed: int) -> dict[str, object]:
+        return {
+            k: v for k, v in dimension(mlp(nn.Tanh()), Vectors(1, 4), seed=seed).as_dict().items() if k != "seconds"
+        }
+
+    first = run(3)
+    assert first == run(3)
+    assert {run(seed)["nullity"] for seed in range(4, 9)} == {first["nullity"]} == {0}
+
+
+def test_own_parameters_may_be_special() -> None:
+    """A hidden unit with zero output weight frees its input weights: 4 + 1 more than the rescaling-free count."""
+    model = mlp(nn.Tanh()).double()
+    with torch.no_grad():
+        model[2].weight[:, 2] = 0  # type: ignore[index, union-attr]
+    assert dimension(model, Vectors(1, 4), point="own").nullity == 5
+    assert dimension(model, Vectors(1, 4)).nullity == 0
+
+
+def test_result_agrees_with_float64_singular_values_where_those_have_a_gap() -> None:
+    torch.manual_seed(0)
+    model = mlp(nn.ReLU()).double()
+    x = torch.randn(200, 4, dtype=torch.float64)
+    names = [n for n, _ in model.named_parameters()]
+
+    def outputs(*values: Tensor) -> Tensor:
+        return torch.func.functional_call(model, dict(zip(names, values, strict=True)), (x,))
+
+    blocks = torch.autograd.functional.jacobian(outputs, tuple(p.detach() for p in model.parameters()))
+    singular = torch.linalg.svdvals(torch.cat([b.reshape(600, -1) for b in blocks], 1))
+    kept = int((singular > 1e-9 * singular[0]).sum())
+    assert singular[kept - 1] / singular[kept] > 1e6
+    assert dimension(model, Vectors(1, 4), point="own").rank == kept
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: dimension(nn.ReLU(), Vectors(1, 4)), "no parameters"),
+        (lambda: dimension("model", Vectors(1, 4)), "torch.nn.Module"),
+        (lambda: dimension(mlp(nn.ReLU()), (1, 4)), "symgauge.Tokens or symgauge.Vectors"),
+        (lambda: dimension(mlp(nn.ReLU()), Vectors(1, 4), primes=(15,)), "15 is not prime"),
+        (lambda: dimension(mlp(nn.ReLU()), Vectors(1, 4), output="loss"), "'logits' or 'probabilities'"),
+        (lambda: Tokens(0, 3), "vocabulary must be a positive integer"),
+        (lambda: Vectors(3, True), "width must be a positive integer"),
+    ],
+)
+def test_bad_input_gets_one_sentence(call: object, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        call()  # type: ignore[operator]
+
+
+def test_non_finite_parameters_are_refused_by_name() -> None:
+    model = mlp(nn.ReLU())
+    with torch.no_grad():
+        model[0].bias[1] = float("nan")  # type: ignore[index, union-attr]
+    with pytest.raises(InvalidInput, match=r"0\.bias"):
+        dimension(model, Vectors(1, 4), point="own")
+
+
+def test_training_mode_is_restored() -> None:
+    model = nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5)).train()
+    assert dimension(model, Vectors(1, 2)).nullity == 0
+    assert model.training
+    assert model[1].training

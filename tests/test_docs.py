@@ -1,0 +1,23 @@
+"""The documentation's examples run, and say what they print."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parent.parent
+PAGES = [p for p in (DOCS / "README.md", *sorted((DOCS / "docs").glob("*.md"))) if "```python" in p.read_text()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_examples_print_what_they_say(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Blocks of a page run in one namespace; ``# value`` behind a print is what must come out."""
+    names: dict[str, object] = {}
+    expected: list[str] = []
+    for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.S):
+        exec(compile(block, str(page), "exec"), names)
+        expected += re.findall(r"^print\(.*\)\s+# (.*)$", block, re.M)
+    assert expected, "a page's example must print something that it also states"
+    assert capsys.readouterr().out.split("\n")[: len(expected)] == expected
