@@ -1,7 +1,7 @@
 """Families of parameter maps that keep the function of a transformer, and the group they generate together."""
 
 from symgauge.symmetries.base import DiscreteSymmetry, Output, Site, Symmetry
-from symgauge.symmetries.group import REGISTRY, dimension, families, paper_dimension, table
+from symgauge.symmetries.group import REGISTRY, dimension, families, limits, paper_dimension, table
 
 __all__ = [
     "REGISTRY",
@@ -11,6 +11,7 @@ __all__ = [
     "Symmetry",
     "dimension",
     "families",
+    "limits",
     "paper_dimension",
     "table",
 ]

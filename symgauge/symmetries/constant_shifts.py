@@ -16,12 +16,12 @@ from torch import Tensor
 
 from symgauge.architecture import Architecture
 from symgauge.symmetries import symbols as s
-from symgauge.symmetries.attention_biases import moved
+from symgauge.symmetries.attention_biases import moved, through_heads
 from symgauge.symmetries.base import Roles, Site, Symmetry
 from symgauge.symmetries.elements import differences, inverse, shifts
 from symgauge.symmetries.readers import reading, take_back
 from symgauge.symmetries.spaces import Constant, Moment, Reader, Space, spaces
-from symgauge.wiring import Norm, Wiring
+from symgauge.wiring import Attention, Norm, Wiring
 
 
 @dataclass
@@ -31,7 +31,7 @@ class Gap:
     a: Architecture
     w: Wiring
     space: Space
-    first: Constant
+    first: Constant | None
     then: Constant | None
     moments: list[Moment] = field(default_factory=list)
     opening: bool = False
@@ -110,7 +110,7 @@ class Gap:
 
     def act(self, roles: Roles, c: Tensor) -> dict[str, Tensor]:
         """Add c at the start of the gap, take it away at its end, and let the readers bear it."""
-        now = {**roles, **moved(roles, self.first, c)}
+        now = dict(roles) if self.first is None else {**roles, **moved(roles, self.first, c)}
         if self.then is not None:
             now |= moved(now, self.then, -c)
         for reader, norm in self.readers():
@@ -157,7 +157,7 @@ class _GapFamily(Symmetry):
             for position, gap in gaps(a, w, space):
                 count, size = (0, Integer(0)) if space.centred(position) else gap.size()
                 if count and (gap.opening and space.source is not None) == self.opening():
-                    layer = s.layer_of(gap.first.roles[0])
+                    layer = s.layer_of(space.moments[position].constants[0].roles[0])
                     found.append(Site(layer, size, count, _crossing(gap), shifts(count)))
         return found
 
@@ -185,6 +185,50 @@ class BiasCarry(_GapFamily):
 
     def opening(self) -> bool:
         return False
+
+
+class ValueCarry(Symmetry):
+    name = "value-carry"
+    title = (
+        "Where attention has a value bias but nothing added with it, what the value bias writes is taken away by the "
+        "next bias on the stream, if everything that reads in between bears it."
+    )
+    source = "derived here"
+
+    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
+        if a.attention != "softmax" or not a.value_bias:
+            return []
+        values = {sub.output.weight: sub.value.bias for sub in w.sublayers() if isinstance(sub, Attention)}
+        found = []
+        for space in spaces(a, w):
+            for position, moment in enumerate(space.moments):
+                outputs = [m.weight for m in moment.writers if m.weight in values]
+                if outputs and not moment.constants:
+                    gap = self._gap(a, w, space, position)
+                    if gap.size()[0] == space.width:
+                        found.append(self._site(a, gap, outputs[0], str(values[outputs[0]])))
+        return found
+
+    def _gap(self, a: Architecture, w: Wiring, space: Space, position: int) -> Gap:
+        gap = Gap(a, w, space, None, None)
+        for moment in space.moments[position:]:
+            if moment.constants:
+                gap.then = moment.constants[0]
+                break
+            gap.moments.append(moment)
+        return gap
+
+    def _site(self, a: Architecture, gap: Gap, output: str, bias: str) -> Site:
+        # Beyond d_model directions, the output map kills the rest: those are counted with the value bias.
+        total = a.groups * a.d_v
+        count = min(total, a.d_model)
+
+        def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
+            t = torch.cat([x, torch.zeros(total - count, dtype=x.dtype, device=x.device)]) if count < total else x
+            t = t.reshape(a.groups, a.d_v)
+            return {**gap.act(roles, through_heads(a, roles, output, t)), bias: roles[bias] + t}
+
+        return Site(s.layer_of(output), s.g * s.d_v if count == total else s.d, count, act, shifts(count))
 
 
 class _TogetherFamily(Symmetry):

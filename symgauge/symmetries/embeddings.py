@@ -141,7 +141,9 @@ class TiedNullDirection(Symmetry):
             inverse = 1 / roles[norm.gain]
             changed = gap.act(roles, x * inverse)
             if norm.offset is not None and bias is not None:
-                changed[bias] = roles[bias] - x / gap.first.factor * (roles[norm.offset] * inverse).sum()
+                changed[bias] = (
+                    roles[bias] - x / a.extra.get("embedding_scale", 1.0) * (roles[norm.offset] * inverse).sum()
+                )
             return changed
 
         return [Site(None, Integer(1), 1, act, shifts(1))]

@@ -8,7 +8,7 @@ from symgauge.architecture import Architecture
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.attention_biases import KeyBias, QueryKeyGains, QueryKeyScale, ValueBias
 from symgauge.symmetries.base import Output, Symmetry
-from symgauge.symmetries.constant_shifts import BiasCarry, BiasTrade, NormOffset, TableShift
+from symgauge.symmetries.constant_shifts import BiasCarry, BiasTrade, NormOffset, TableShift, ValueCarry
 from symgauge.symmetries.embeddings import LogitShift, TiedNullDirection, TiedTokenShift, UnusedTypes
 from symgauge.symmetries.feed_forward import GatedRescale, ReluRescale, RouterShift
 from symgauge.symmetries.head_factors import QueryKey, ValueOutput
@@ -32,6 +32,7 @@ REGISTRY: tuple[type[Symmetry], ...] = (
     MeanDirection,
     NormOffset,
     BiasCarry,
+    ValueCarry,
     BiasTrade,
     UnusedTypes,
     TableShift,
@@ -67,3 +68,43 @@ def paper_dimension(a: Architecture) -> Expr:
     """
     copies = s.h if a.groups == a.heads else s.g
     return s.L * copies * ((s.d_k if a.rotary is not None else s.d_k**2) + s.d_v**2)
+
+
+def limits(a: Architecture) -> list[str]:
+    """Why the fibre of this architecture may be larger than the known families: one sentence per reason, often none.
+
+    The counts are for models in general position whose sizes are not degenerate. The cases below are known to have
+    further directions; none is met in published models except the piecewise activations.
+    """
+    latent = 0 if a.latent is None else max(a.latent.query, a.latent.key_value)
+    tables_alone = a.is_model and not a.position_table
+    reasons = {
+        "the vocabulary is not larger than the stream, so tokens do not act as general vectors": (
+            a.is_model and a.vocabulary <= a.d_model
+        ),
+        "the first layer's latent norm sees one vector per token, too few to fix a quadratic form of the latent": (
+            tables_alone and a.latent is not None and a.vocabulary < latent * (latent + 1) // 2
+        ),
+        "the first layer's feed-forward sees one vector per token, too few to fix its maps": (
+            tables_alone and a.placement.startswith("parallel") and a.vocabulary < 3 * a.d_ff
+        ),
+        "sequences of one or two positions do not show all of attention": a.context < 3,
+        "a neuron of a ReLU layer may be on (or off) for all inputs, and then has more freedom": (
+            a.activation in ("relu", "relu2") and (a.d_ff > 0 or a.experts is not None)
+        ),
+        "a norm that reads nothing but the token table can have its effect written into the table": (
+            tables_alone and a.norm != "none" and (a.embedding_norm or not a.residual)
+        ),
+        "a norm that reads only another norm's result adds freedom of scales per channel": (
+            a.norm != "none" and a.placement == "post" and (a.final_norm or not a.residual)
+        ),
+        "without a residual stream narrow layers leave parts of what they read unseen": not a.residual and a.layers > 1,
+        "a LayerNorm stream that a linear map also reads directly can be sheared along 1": (
+            a.is_model and a.norm == "layer" and a.placement != "post" and not a.final_norm
+        ),
+        "an output norm behind fewer than about √(2 d_model) inner channels does not see all of its gain": (
+            a.placement == "sandwich" and min(a.heads * a.d_v, a.d_ff or a.d_model) ** 2 < 2 * a.d_model
+        ),
+        "a query or key norm over a single channel leaves only signs": a.qk_norm and a.d_k == 1,
+    }
+    return [reason for reason, met in reasons.items() if met]

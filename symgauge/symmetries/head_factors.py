@@ -130,6 +130,5 @@ class ValueOutput(Symmetry):
 
         columns = a.heads // copies * a.d_model
         idle = max(0, a.d_v - _rows(w, value)) * max(0, a.d_v - columns)
-        return Site(
-            s.layer_of(value.weight), count * (s.d_v**2 - idle), copies * a.d_v**2, act, invertible(pattern, copies)
-        )
+        size, coordinates = count * (s.d_v**2 - idle), copies * a.d_v**2
+        return Site(s.layer_of(value.weight), size, coordinates, act, invertible(pattern, copies))

@@ -14,7 +14,7 @@ SIZES: dict[str, Any] = {
     # A visible ε: with a tiny one every norm nearly has the scale symmetry that only ε = 0 gives.
     "extra": {"epsilon": 0.1},
 }  # fmt: skip
-BIASES = dict.fromkeys(("query_bias", "key_bias", "value_bias", "output_bias", "ff_bias"), True)
+BIASES: dict[str, Any] = dict.fromkeys(("query_bias", "key_bias", "value_bias", "output_bias", "ff_bias"), True)
 TURNING = Rotary((Fraction(1, 7), Fraction(2, 9)))
 PARTIAL = Rotary((Fraction(1, 7),), unrotated=2)
 LAYER = {"norm": "layer", "norm_offset": True, "final_norm": True}
@@ -22,8 +22,8 @@ RMS = {"norm": "rms", "final_norm": True, "gated": True, "activation": "silu"}
 GPT2 = {**SIZES, **BIASES, **LAYER, "position_table": True}
 LLAMA = {**SIZES, **RMS, "d_k": 4, "rotary": TURNING, "groups": 2}
 BERT = {
-    **SIZES, **BIASES, "norm": "layer", "norm_offset": True, "placement": "post", "embedding_norm": True, "causal": False,
-    "position_table": True, "token_types": 2, "head_transform": True, "tied": True, "head_bias": True,
+    **SIZES, **BIASES, "norm": "layer", "norm_offset": True, "placement": "post", "embedding_norm": True,
+    "causal": False, "position_table": True, "token_types": 2, "head_transform": True, "tied": True, "head_bias": True,
 }  # fmt: skip
 NEOX = {**SIZES, **BIASES, **LAYER, "placement": "parallel", "rotary": PARTIAL, "d_k": 4}
 FALCON = {**SIZES, **LAYER, "placement": "parallel_shared", "rotary": TURNING, "d_k": 4, "groups": 1}
@@ -63,6 +63,7 @@ _CASES: dict[str, dict[str, Any]] = {
     "switch": {**LLAMA, "experts": Experts(3, 1, 6)},
     "deepseek": DEEPSEEK,
     "deepseek-scale-free": {**DEEPSEEK, "epsilon_is_zero": True},
+    "no-norm-values-biased": {**SIZES, **BIASES, "output_bias": False},
     "no-norm": {**SIZES, **BIASES, "head_bias": True},
     "no-norm-tied": {**SIZES, **BIASES, "rotary": TURNING, "d_k": 4, "groups": 1, "key_bias": False, "tied": True},
 }  # fmt: skip

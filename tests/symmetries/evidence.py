@@ -16,7 +16,7 @@ VISIBLE = 1e-3
 
 
 def point(a: Architecture) -> dict[str, Tensor]:
-    """Random roles at which no norm's Σ β/γ is near zero: there the constant along its null direction would not show."""
+    """Random roles at which no norm's Σ β/γ is near zero, where its null direction would add no visible constant."""
     for seed in range(200):
         roles = random_parameters(a, seed)
         sums = [(v / roles[r.removesuffix("offset") + "gain"]).sum() for r, v in roles.items() if r.endswith(".offset")]

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from symgauge.architecture import Architecture, Rotary
-from symgauge.symmetries import dimension, families, paper_dimension, table
+from symgauge.symmetries import dimension, families, limits, paper_dimension, table
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Output, Symmetry
 from symgauge.wiring import wire
@@ -95,3 +95,10 @@ def test_formula_in_letters() -> None:
     assert (dimension(a, "probabilities").subs(same) - model - d).expand() == 0
     scale_free = a.replace(epsilon_is_zero=True)
     assert (dimension(scale_free).subs(same) - model - 1).expand() == 0
+
+
+def test_limits_are_named() -> None:
+    assert limits(GPT2_SMALL) == []
+    assert limits(LLAMA3_8B) == []
+    assert any("ReLU" in reason for reason in limits(GPT2_SMALL.replace(activation="relu")))
+    assert any("vocabulary" in reason for reason in limits(GPT2_SMALL.replace(vocabulary=100)))
