@@ -83,11 +83,8 @@ def shortened(a: Architecture) -> Architecture:
     experts, dense = a.experts, 0
     if experts is not None and experts.first < a.layers:
         dense = min(2, experts.first)
-        cut = (
-            {}
-            if experts.active >= experts.count or experts.count <= 3
-            else {"count": 3, "active": min(2, experts.active)}
-        )
-        experts = dataclasses.replace(experts, first=dense, **cut)
+        experts = dataclasses.replace(experts, first=dense)
+        if experts.active < experts.count and experts.count > 3:
+            experts = dataclasses.replace(experts, count=3, active=min(2, experts.active))
     rest = a.layers - (a.experts.first if dense and a.experts is not None else 0)
     return a.replace(layers=dense + min(_LAYERS, rest), experts=experts)

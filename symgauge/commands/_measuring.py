@@ -14,7 +14,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from symgauge.exact.dimension import FibreDimension
+    from symgauge.exact.result import FibreDimension
     from symgauge.full_size import FullSize
     from symgauge.targets import Target
 
@@ -159,17 +159,6 @@ def summary(fibre: FibreDimension) -> list[list[str]]:
         ["failure bound", f"{fibre.failure_bound:.1e}"],
         ["seconds", f"{fibre.seconds:.1f}"],
     ]
-
-
-def doubt(fibre: FibreDimension) -> str:
-    """Why the result is undecided; empty if it is decided."""
-    from symgauge.errors import Undecided
-
-    try:
-        fibre.require_decided()
-    except Undecided as error:
-        return str(error)
-    return ""
 
 
 def print_full_size(full: FullSize) -> None:

@@ -63,7 +63,7 @@ def command(
         if full is not None:
             m.print_full_size(full)
 
-    m.report(options, data, show, m.doubt(account.fibre) or _violations(account))
+    m.report(options, data, show, account.fibre.doubt or _violations(account))
 
 
 def _account(found: Target, options: m.Options) -> Account:

@@ -48,4 +48,4 @@ def command(
         if full is not None:
             m.print_full_size(full)
 
-    m.report(options, data, show, m.doubt(fibre))
+    m.report(options, data, show, fibre.doubt)

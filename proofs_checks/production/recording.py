@@ -1,0 +1,87 @@
+"""Evidence on a production model: its formula at full size, the accounts of small instances, and a family left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sympy import latex
+
+from proofs_checks.production.instances import Instance
+from symgauge.claims import EvidenceLog, at_least, equal
+from symgauge.claims.record import claims_of
+from symgauge.full_size import FullSize, full_size
+from symgauge.presets import preset
+from symgauge.symbolic.dimensions import SYMBOLS, Dimension
+from symgauge.symmetries import symbols
+
+
+def stated(statement: str) -> tuple[int, int]:
+    """The parameters and the dimension that a statement names."""
+    found = re.search(r"has ([\d,]+) parameters, .* has dimension ([\d,]+)", statement)
+    assert found is not None, f"the statement names no dimension: {statement}"
+    return int(found[1].replace(",", "")), int(found[2].replace(",", ""))
+
+
+def record(
+    evidence: EvidenceLog, check: Callable[..., Any], instances: Sequence[Instance], left_out: str,
+    by_hand: Dimension | None = None,
+) -> None:  # fmt: skip
+    """All evidence for the claims declared on ``check``, whose ids end in the names of presets.
+
+    ``left_out`` is the family whose absence must leave something unexplained; ``by_hand`` the dimension derived
+    without the symmetry families, where there is one.
+    """
+    for claim in claims_of(check):
+        _at_full_size(evidence, claim.id, claim.statement, by_hand)
+    for instance in instances:
+        _account(evidence, instance, by_hand)
+    missed = instances[0].unexplained_without(left_out)
+    evidence.control(
+        f"`{left_out}` left out of the account: {instances[0].label}", kind="exact",
+        figures={"unexplained": at_least(missed, 1)},
+    )  # fmt: skip
+
+
+def _at_full_size(evidence: EvidenceLog, claim_id: str, statement: str, by_hand: Dimension | None) -> None:
+    full = full_size(preset(claim_id.split("/")[1]))
+    parameters, dimension = stated(statement)
+    figures: dict[str, Any] = {
+        "parameters": equal(full.parameters, parameters),
+        "dimension": equal(full.dimension, dimension),
+        "the paper's count": full.paper,
+        "formula": f"${latex(full.formula)}$",
+    }
+    if by_hand is not None:
+        figures["derived by hand"] = equal(_value(by_hand, full), full.dimension)
+    shares = {f"`{share.name}`": share.dimension for share in full.families}
+    evidence.exact("the formula at full size, by family", only=claim_id, figures={**figures, **shares})
+
+
+def _value(by_hand: Dimension, full: FullSize) -> int:
+    return _at(by_hand, symbols.values(full.architecture))
+
+
+def _at(by_hand: Dimension, sizes: dict[Any, int]) -> int:
+    return by_hand.at(**{str(letter): size for letter, size in sizes.items() if str(letter) in SYMBOLS})
+
+
+def _account(evidence: EvidenceLog, instance: Instance, by_hand: Dimension | None) -> None:
+    account, fibre = instance.account, instance.account.fibre
+    figures: dict[str, Any] = {
+        "parameters": fibre.parameters,
+        "rank": fibre.rank,
+        "nullity": equal(fibre.nullity, instance.formula),
+        "unexplained": equal(account.unexplained, 0),
+        "generators outside the kernel": equal(sum(share.violations for share in account.families), 0),
+        "rank settled": equal(fibre.saturated, True),
+        "primes agree": equal(fibre.agree, True),
+        "primes": list(fibre.primes),
+        "seed": fibre.seed,
+        "probes": fibre.probes,
+        "failure bound": fibre.failure_bound,
+    }
+    if by_hand is not None:
+        figures["derived by hand"] = equal(_at(by_hand, symbols.values(account.architecture)), fibre.nullity)
+    evidence.exact(f"every direction explained: {instance.label}", figures=figures)

@@ -1,0 +1,142 @@
+"""The true dimensions of production models, from the claims of the source "production" in a ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from symgauge.claims import Bearing, Bounded, Entry, Evidence, Ledger
+from symgauge.reporting import markdown as md
+from symgauge.reporting.lines import short
+from symgauge.reporting.source_page import OUTCOMES, PLAIN_OUTCOMES, anchor
+
+TITLE = "True dimensions of production models"
+SOURCE = "production"
+PAPER = "the paper's count"
+_INTRODUCTION = """\
+How many directions in parameter space leave every logit of a model unchanged, at a generic point. The paper's count is
+that of Corollary 3.7, $h(d_k^2 + d_v^2)$ per layer, and of Corollary 3.4 where heads share keys and values ($g$ for
+$h$) or turn with RoPE ($d_k$ for $d_k^2$). The true count is a polynomial in the sizes of the architecture, the sum
+over all known symmetry families, each counting what those above it do not give.
+
+That nothing else is free is measured, in exact arithmetic, on small instances of the same architecture: our reference
+module, and the unmodified class of `transformers`. On each of them the formula equals parameters minus rank, and the
+generators of the families span the whole kernel. The numbers at full size are the formula's."""
+
+
+def page(ledger: Ledger) -> str:
+    """Markdown; a model is on the page if its claim is in the ledger."""
+    entries = ledger.of_source(SOURCE)
+    if not entries:
+        missing = f"No model was checked in this run: {md.code(f'symgauge verify {SOURCE}')} checks them."
+        return md.document(f"# {TITLE}", "[All sources](index.md)", missing)
+    return md.document(
+        f"# {TITLE}",
+        "[All sources](index.md)",
+        md.text(_INTRODUCTION),
+        "## At a glance",
+        md.table(
+            ["model", "parameters", "paper's count", "true count", "of the parameters", "true / paper", "verdict"],
+            [_glance(entry) for entry in entries],
+            right=range(1, 6),
+        ),
+        *(_section(group) for group in _groups(entries)),
+    )
+
+
+def _groups(entries: Sequence[Entry]) -> list[list[Entry]]:
+    """Models of one architecture share a check, and so their evidence on small instances."""
+    found: dict[str, list[Entry]] = {}
+    for entry in entries:
+        found.setdefault(entry.claim.check, []).append(entry)
+    return list(found.values())
+
+
+def _full_size(entry: Entry) -> dict[str, object]:
+    """The figures at full size; empty if the check did not come that far."""
+    return next((dict(record.figures) for record in entry.evidence if PAPER in record.figures), {})
+
+
+def _plain(value: object) -> object:
+    return value.value if isinstance(value, Bounded) else value
+
+
+def _number(entry: Entry, name: str) -> int:
+    value = _plain(_full_size(entry).get(name))
+    return value if isinstance(value, int) else 0
+
+
+def _model(entry: Entry) -> str:
+    return entry.claim.place.split(":")[0]
+
+
+def _glance(entry: Entry) -> list[str]:
+    parameters, paper, true = (_number(entry, name) for name in ("parameters", PAPER, "dimension"))
+    link, verdict = f"[{_model(entry)}](#{anchor(entry)})", _verdict(entry)
+    if not parameters or not paper:
+        return [link, "", "", "", "", "", verdict]
+    return [
+        link, f"{parameters:,}", f"{paper:,}", f"{true:,}", f"{100 * true / parameters:.3f} %", f"{true / paper:.2f}",
+        verdict,
+    ]  # fmt: skip
+
+
+def _verdict(entry: Entry) -> str:
+    if entry.agrees:
+        return str(entry.verdict)
+    return f"**{entry.verdict}** (on record: {entry.claim.verdict})"
+
+
+def _section(group: Sequence[Entry]) -> str:
+    first = group[0]
+    formula = _full_size(first).get("formula", "")
+    return md.document(
+        "\n".join(f'<a id="{anchor(entry)}"></a>' for entry in group),
+        f"## {', '.join(_model(entry) for entry in group)}",
+        md.text(first.claim.place.split(": ", 1)[-1] + "."),
+        "\n".join(f"- {md.text(entry.claim.statement)} Verdict: {_verdict(entry)}." for entry in group),
+        f"True count: {md.text(str(formula))}" if formula else "",
+        _families(group),
+        md.table(["small instance", "outcome", "figures"], list(_instances(first))),
+        *(f"{reason}" for entry in group if not entry.agrees for reason in _reasons(entry)),
+        md.text(first.claim.remark),
+        f"Checked by {md.code(first.claim.check)}. Again:\n\n```sh\n{first.claim.replay}\n```",
+    )
+
+
+def _families(group: Sequence[Entry]) -> str:
+    """A row per family, a column per model."""
+    names = [name for name in _full_size(group[0]) if name.startswith("`")]
+    if not names:
+        return ""
+    rows = [[name, *(f"{_number(entry, name):,}" for entry in group)] for name in names]
+    rows.append(["all", *(f"{_number(entry, 'dimension'):,}" for entry in group)])
+    rows.append([PAPER, *(f"{_number(entry, PAPER):,}" for entry in group)])
+    header = ["family", *(_model(entry) for entry in group)]
+    return md.table(header, rows, right=range(1, len(header)))
+
+
+def _instances(entry: Entry) -> Iterator[list[str]]:
+    for record in entry.evidence:
+        if PAPER not in record.figures:
+            yield [record.summary, _outcome(record), _figures(record)]
+
+
+def _outcome(record: Evidence) -> str:
+    if record.outcome is None:
+        return "**undecided**"
+    outcomes = OUTCOMES[Bearing.CONTROL] if record.bears_on is Bearing.CONTROL else PLAIN_OUTCOMES
+    return outcomes[record.outcome]
+
+
+def _figures(record: Evidence) -> str:
+    """Equalities that hold need only one side."""
+    texts = []
+    for name, value in record.figures.items():
+        holds = isinstance(value, Bounded) and value.relation == "=" and value.ok
+        shown = _plain(value) if holds else value
+        texts.append(f"{name}: {short(shown).replace('<=', '≤').replace('>=', '≥')}")
+    return "; ".join(texts)
+
+
+def _reasons(entry: Entry) -> list[str]:
+    return [f"- **{_model(entry)}**: {md.text(reason)}" for reason in entry.reasons]
