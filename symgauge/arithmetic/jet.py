@@ -214,8 +214,24 @@ class Calculus:
         return self._bilinear(self.field.mul, torch.mul, a, b)
 
     def matmul(self, a: Jet, b: Jet) -> Jet:
-        """Matrix product over the last two axes; both jets at least two-dimensional."""
-        return self._bilinear(self.field.matmul, torch.matmul, a, b)
+        """Matrix product over the last two axes; both jets at least two-dimensional.
+
+        The tangent axis is folded into the rows (or columns) of few large products: a product per tangent and head
+        would be thousands of tiny ones.
+        """
+
+        def product(x: Residues, y: Residues) -> Residues:
+            if x.re.dim() > max(a.shadow.dim(), b.shadow.dim()):
+                folded = x.map(lambda t: t.movedim(0, -3).flatten(-3, -2))
+                tall = self.field.matmul(folded, y)
+                return tall.map(lambda t: t.unflatten(-2, (x.shape[0], -1)).movedim(-3, 0))
+            if y.re.dim() > max(a.shadow.dim(), b.shadow.dim()):
+                folded = y.map(lambda t: t.movedim(0, -2).flatten(-2))
+                wide = self.field.matmul(x, folded)
+                return wide.map(lambda t: t.unflatten(-1, (y.shape[0], -1)).movedim(-2, 0))
+            return self.field.matmul(x, y)
+
+        return self._bilinear(product, torch.matmul, a, b)
 
     def sum(self, a: Jet, dims: Sequence[int], keepdim: bool = False) -> Jet:
         dims = [d % a.shadow.dim() for d in dims]

@@ -95,8 +95,8 @@ class Echelon:
                 break
             row = int(candidates.to(torch.uint8).argmax())
             column = int(alive[row].to(torch.uint8).argmax())
-            lead = Residues(*(x[row, column] for x in work.parts()))
-            scaled = field.mul(Residues(*(x[row] for x in work.parts())), field.inverse(lead))
+            lead = field.inverse_of(*(int(x[row, column]) for x in work.parts()))
+            scaled = field.mul(Residues(*(x[row] for x in work.parts())), lead)
             factors = Residues(*(x[:, column : column + 1].clone() for x in work.parts()))
             for part in factors.parts():
                 part[row] = 0
