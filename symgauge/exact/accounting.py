@@ -21,6 +21,7 @@ from symgauge.exact.dimension import Progress, dimension, touched
 from symgauge.exact.probes import Inputs, Tokens, Vectors
 from symgauge.exact.rank import Echelon
 from symgauge.exact.result import FibreDimension, Output
+from symgauge.exact.threads import few_threads
 from symgauge.layout import Layout
 from symgauge.symmetries.base import Symmetry
 from symgauge.symmetries.group import families
@@ -132,14 +133,15 @@ def account_for(
     # A generator is in the kernel when every row of the Jacobian annihilates it.
     known = Echelon(echelon.field, fibre.parameters, echelon.pivots.device)
     shares = []
-    for family in (*families(architecture, output), *extra):
-        vectors = generators(family, architecture, w, layout, theta, echelon.field)
-        image = echelon.field.matmul(Residues(vectors), echelon.basis.map(lambda b: b.mT))
-        inside = echelon.field.is_zero(image).all(1)
-        own = Echelon(echelon.field, fibre.parameters, echelon.pivots.device)
-        own.add(Residues(vectors[inside]))
-        gain = known.add(Residues(vectors[inside]))
-        shares.append(FamilyShare(family.name, family.title, len(vectors), own.rank, gain, int((~inside).sum())))
+    with few_threads(fibre.parameters):
+        for family in (*families(architecture, output), *extra):
+            vectors = generators(family, architecture, w, layout, theta, echelon.field)
+            image = echelon.field.matmul(Residues(vectors), echelon.basis.map(lambda b: b.mT))
+            inside = echelon.field.is_zero(image).all(1)
+            own = Echelon(echelon.field, fibre.parameters, echelon.pivots.device)
+            own.add(Residues(vectors[inside]))
+            gain = known.add(Residues(vectors[inside]))
+            shares.append(FamilyShare(family.name, family.title, len(vectors), own.rank, gain, int((~inside).sum())))
     return Account(
         architecture, fibre, tuple(shares), known.rank, fibre.nullity - known.rank, _unexplained(fibre, known)
     )

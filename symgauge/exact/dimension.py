@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Literal, get_args
 
 import torch
@@ -22,9 +21,8 @@ from symgauge.exact.point import own_point, random_point, with_rooted_embeddings
 from symgauge.exact.probes import Inputs, Tokens, Vectors
 from symgauge.exact.rank import Echelon
 from symgauge.exact.result import FibreDimension, Output, PointRank
+from symgauge.exact.threads import few_threads
 
-_THREADS_FROM = 1500
-"""Parameters from which several threads pay off."""
 _EXTRA = 12
 """Rows beyond the rank that must bring nothing new before the rank counts as saturated."""
 
@@ -83,18 +81,6 @@ class _Search:
         )
 
 
-@contextmanager
-def _few_threads(parameters: int) -> Iterator[None]:
-    """One thread while the products are small: threads that wait for each other cost more than they bring."""
-    before = torch.get_num_threads()
-    if parameters < _THREADS_FROM:
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
 def dimension(
     module: nn.Module,
     inputs: Inputs,
@@ -135,23 +121,22 @@ def dimension(
         )
     primes = check_primes(primes)
     began = time.perf_counter()
-    if point == "own":
-        theta = own_point(module)
-    else:
-        theta = with_rooted_embeddings(module, inputs, random_point(module, seed), primes, seed)
-    searches = []
-    for i, prime in enumerate(primes):
-        key = seed + 1000 * i
-        evaluation = Evaluation(module, theta.to(device), Calculus(FiniteField(prime, key)), inputs)
-        searches.append(_Search(evaluation, output, key, rounds, progress))
-    with _few_threads(len(theta)):
+    theta = own_point(module) if point == "own" else random_point(module, seed)
+    with few_threads(len(theta)):
+        if point == "random":
+            theta = with_rooted_embeddings(module, inputs, theta, primes, seed)
+        searches = []
+        for i, prime in enumerate(primes):
+            key = seed + 1000 * i
+            evaluation = Evaluation(module, theta.to(device), Calculus(FiniteField(prime, key)), inputs)
+            searches.append(_Search(evaluation, output, key, rounds, progress))
         for search in searches:
             search.settle()
         for search in searches:
             # A lower rank is more often a piece of the function not visited yet (a ReLU never active) than bad luck.
             if search.rank < max(s.rank for s in searches):
                 search.settle()
-    return _result(module, theta, searches, seed, output, time.perf_counter() - began)
+        return _result(module, theta, searches, seed, output, time.perf_counter() - began)
 
 
 def _result(
