@@ -9,6 +9,7 @@ from typing import Any
 from sympy import latex
 
 from proofs_checks.production.instances import Instance
+from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, equal
 from symgauge.claims.record import claims_of
 from symgauge.full_size import FullSize, full_size
@@ -67,9 +68,18 @@ def _at(by_hand: Dimension, sizes: dict[Any, int]) -> int:
     return by_hand.at(**{str(letter): size for letter, size in sizes.items() if str(letter) in SYMBOLS})
 
 
+def _sizes(a: Architecture) -> str:
+    """The sizes of a small instance in letters."""
+    known = symbols.values(a)
+    shown = [symbols.d, symbols.h, symbols.g, symbols.d_k, symbols.d_v, symbols.d_ff, symbols.V, symbols.n_ctx]
+    shown += [symbols.experts, symbols.d_e, symbols.d_c, symbols.d_q, symbols.d_r]
+    return ", ".join(f"${latex(letter)} = {known[letter]}$" for letter in shown if known.get(letter))
+
+
 def _account(evidence: EvidenceLog, instance: Instance, by_hand: Dimension | None) -> None:
     account, fibre = instance.account, instance.account.fibre
     figures: dict[str, Any] = {
+        "sizes": _sizes(account.architecture),
         "parameters": fibre.parameters,
         "rank": fibre.rank,
         "nullity": equal(fibre.nullity, instance.formula),

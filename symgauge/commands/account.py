@@ -30,6 +30,7 @@ def command(
     """
     from symgauge.errors import Undecided
     from symgauge.symmetries import dimension as formula
+    from symgauge.symmetries import limits
     from symgauge.symmetries.symbols import evaluate
     from symgauge.targets import resolve
 
@@ -46,8 +47,10 @@ def command(
         m.report(options, data, lambda: None, str(error))
         return
     expected = evaluate(formula(account.architecture, options.output), account.architecture)
+    # Sizes so small that more is free than in a model of the same kind at full size.
+    reasons = limits(account.architecture) if account.unexplained else []
     data |= {
-        **account.as_dict(), "formula": expected, "notes": list(found.notes), "full_size": full and full.as_dict()
+        **account.as_dict(), "formula": expected, "notes": list(found.notes), "full_size": full and full.as_dict(), "possible_reasons": reasons
     }  # fmt: skip
 
     def show() -> None:
@@ -57,6 +60,8 @@ def command(
         rows = [[f.name, f"{f.dimension:,}", f"{f.gain:,}", f"{f.violations:,}"] for f in account.families]
         rows.append(["unexplained", "", f"{account.unexplained:,}", ""])
         m.print_table(["family", "dimension", "gain", "violations"], rows)
+        for reason in reasons:
+            m.console().print(f"possible reason: {reason}")
         if account.tensors:
             tensors = [[name, f"{count:,}"] for name, count in account.tensors.items()]
             m.print_table(["unexplained directions touch", "in"], tensors)

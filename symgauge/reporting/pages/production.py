@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from symgauge.claims import Bearing, Bounded, Entry, Evidence, Ledger
 from symgauge.reporting import markdown as md
@@ -12,6 +12,7 @@ from symgauge.reporting.source_page import OUTCOMES, PLAIN_OUTCOMES, anchor
 TITLE = "True dimensions of production models"
 SOURCE = "production"
 PAPER = "the paper's count"
+COLUMNS = ("sizes", "parameters", "rank", "nullity", "unexplained", "probes", "failure bound")
 _INTRODUCTION = """\
 How many directions in parameter space leave every logit of a model unchanged, at a generic point. The paper's count is
 that of Corollary 3.7, $h(d_k^2 + d_v^2)$ per layer, and of Corollary 3.4 where heads share keys and values ($g$ for
@@ -25,7 +26,7 @@ generators of the families span the whole kernel. The numbers at full size are t
 
 def page(ledger: Ledger) -> str:
     """Markdown; a model is on the page if its claim is in the ledger."""
-    entries = ledger.of_source(SOURCE)
+    entries = sorted(ledger.of_source(SOURCE), key=lambda entry: _number(entry, "parameters"))
     if not entries:
         missing = f"No model was checked in this run: {md.code(f'symgauge verify {SOURCE}')} checks them."
         return md.document(f"# {TITLE}", "[All sources](index.md)", missing)
@@ -96,7 +97,7 @@ def _section(group: Sequence[Entry]) -> str:
         "\n".join(f"- {md.text(entry.claim.statement)} Verdict: {_verdict(entry)}." for entry in group),
         f"True count: {md.text(str(formula))}" if formula else "",
         _families(group),
-        md.table(["small instance", "outcome", "figures"], list(_instances(first))),
+        _instances(first),
         *(f"{reason}" for entry in group if not entry.agrees for reason in _reasons(entry)),
         md.text(first.claim.remark),
         f"Checked by {md.code(first.claim.check)}. Again:\n\n```sh\n{first.claim.replay}\n```",
@@ -115,10 +116,38 @@ def _families(group: Sequence[Entry]) -> str:
     return md.table(header, rows, right=range(1, len(header)))
 
 
-def _instances(entry: Entry) -> Iterator[list[str]]:
-    for record in entry.evidence:
-        if PAPER not in record.figures:
-            yield [record.summary, _outcome(record), _figures(record)]
+def _instances(entry: Entry) -> str:
+    """What was measured on small models, the controls, and with which primes and seed."""
+    measured = [record for record in entry.evidence if "nullity" in record.figures]
+    controls = [record for record in entry.evidence if record.bears_on is Bearing.CONTROL]
+    if not measured:
+        return ""
+    same = [
+        name for name in ("primes", "seed") if len({_exactly(record.figures.get(name)) for record in measured}) == 1
+    ]
+    how = ", ".join(f"{name} {_exactly(measured[0].figures.get(name))}" for name in same)
+    return md.document(
+        md.table(
+            ["small instance", *COLUMNS, "outcome"],
+            [[record.summary, *(_figure(record, name) for name in COLUMNS), _outcome(record)] for record in measured],
+            right=range(2, len(COLUMNS) + 1),
+        ),
+        f"All with {how}." if how else "",
+        "\n".join(
+            f"- {md.text(r.summary)}: {_outcome(r)} (unexplained: {_figure(r, 'unexplained')})" for r in controls
+        ),
+    )
+
+
+def _exactly(value: object) -> str:
+    return " and ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _figure(record: Evidence, name: str) -> str:
+    """A figure; of an equality that holds one side is enough."""
+    value = record.figures.get(name, "")
+    holds = isinstance(value, Bounded) and value.relation == "=" and value.ok
+    return short(_plain(value) if holds else value).replace(">=", "≥")
 
 
 def _outcome(record: Evidence) -> str:
@@ -126,16 +155,6 @@ def _outcome(record: Evidence) -> str:
         return "**undecided**"
     outcomes = OUTCOMES[Bearing.CONTROL] if record.bears_on is Bearing.CONTROL else PLAIN_OUTCOMES
     return outcomes[record.outcome]
-
-
-def _figures(record: Evidence) -> str:
-    """Equalities that hold need only one side."""
-    texts = []
-    for name, value in record.figures.items():
-        holds = isinstance(value, Bounded) and value.relation == "=" and value.ok
-        shown = _plain(value) if holds else value
-        texts.append(f"{name}: {short(shown).replace('<=', '≤').replace('>=', '≥')}")
-    return "; ".join(texts)
 
 
 def _reasons(entry: Entry) -> list[str]:
