@@ -60,7 +60,7 @@ def main() -> None:
         "",
         *("| " + " | ".join(row) + " |" for row in table),
         "",
-        f"Machine: {platform.machine()}, {card}. Versions: Python {platform.python_version()}, torch {version('torch')}, "
+        f"Machine: {platform.machine()}, {card}. Python {platform.python_version()}, torch {version('torch')}, "
         f"transformers {version('transformers')}. Seed 0. Date: {date.today().isoformat()}.",
     ]
     Path(__file__).with_suffix(".md").write_text("\n".join(lines) + "\n")

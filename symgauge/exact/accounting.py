@@ -94,7 +94,8 @@ def generators(
     for name, value in moved.items():
         if value is roles[name]:
             continue
-        result[:, layout.slots[name].index.flatten()] = _tangent(value, count, calculus).reshape(count, -1)
+        index = layout.slots[name].index.flatten().to(theta.device)
+        result[:, index] = _tangent(value, count, calculus).reshape(count, -1)
     return result
 
 

@@ -42,6 +42,7 @@ class Evaluation:
 
     def __call__(self, batch: Tensor, tangents: bool) -> Jet:
         """The module's output (batch, positions…, width) as a jet; with ``tangents``, by every parameter."""
+        batch = batch.to(self.theta.device)
         argument: Any = batch
         if not isinstance(self.inputs, Tokens):
             argument = wrap(self.calculus.lift(batch), self.calculus)

@@ -76,7 +76,7 @@ class JacobianRows:
         return added, gained
 
     def _jacobian(self, chunk: list[tuple[Tensor, list[int]]]) -> Residues:
-        batch = torch.stack([sequence for sequence, _ in chunk]).to(self.device)
+        batch = torch.stack([sequence for sequence, _ in chunk])
         jet = self.evaluation(batch, tangents=True)
         _check(jet)
         self.slope = max(self.slope, jet.slope + 1)
