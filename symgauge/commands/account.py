@@ -49,9 +49,9 @@ def command(
     expected = evaluate(formula(account.architecture, options.output), account.architecture)
     # Sizes so small that more is free than in a model of the same kind at full size.
     reasons = limits(account.architecture) if account.unexplained else []
-    data |= {
-        **account.as_dict(), "formula": expected, "notes": list(found.notes), "full_size": full and full.as_dict(), "possible_reasons": reasons
-    }  # fmt: skip
+    data |= account.as_dict()
+    data |= {"formula": expected, "possible_reasons": reasons}
+    data |= {"notes": list(found.notes), "full_size": full and full.as_dict()}
 
     def show() -> None:
         for note in found.notes:

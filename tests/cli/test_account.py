@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
+import torch
+from typer.testing import CliRunner, Result
 
 from symgauge.cli import app
 from symgauge.symmetries.attention_biases import KeyBias
@@ -116,4 +116,4 @@ def _wrong_sites(self, a, w):
     def act(roles, x):
         return {role: roles[role] + x.reshape(roles[role].shape[0], 1, -1)}
 
-    return [Site(0, Integer(8), 8, act, lambda g: None)]
+    return [Site(0, Integer(8), 8, act, lambda generator: torch.ones(8))]

@@ -6,8 +6,7 @@ import json
 import sys
 
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from symgauge import presets
 from symgauge.architecture import Rotary
