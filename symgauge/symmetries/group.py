@@ -15,6 +15,8 @@ from symgauge.symmetries.head_factors import QueryKey, ValueOutput
 from symgauge.symmetries.head_mixing import HeadMixing
 from symgauge.symmetries.norm_folds import MeanDirection, NormGain, NullDirection
 from symgauge.symmetries.stream_maps import StreamMap, StreamScale
+from symgauge.symmetries.stream_shear import StreamShear
+from symgauge.wiring import wire
 
 REGISTRY: tuple[type[Symmetry], ...] = (
     QueryKey,
@@ -38,6 +40,7 @@ REGISTRY: tuple[type[Symmetry], ...] = (
     TableShift,
     StreamMap,
     StreamScale,
+    StreamShear,
     TiedTokenShift,
     TiedNullDirection,
     LogitShift,
@@ -99,9 +102,13 @@ def limits(a: Architecture) -> list[str]:
             a.norm != "none" and a.placement == "post" and (a.final_norm or not a.residual)
         ),
         "without a residual stream narrow layers leave parts of what they read unseen": not a.residual and a.layers > 1,
-        "a LayerNorm stream that a linear map also reads directly can be sheared along 1": (
-            a.is_model and a.norm == "layer" and a.placement != "post" and not a.final_norm
+        "without norms and output biases, constants pass through values into the next bias": (
+            a.norm == "none" and not a.output_bias and (a.value_bias or a.ff_bias)
         ),
+        "with just two LayerNorms on a Post-LN stream the inner gain may move along one isospectral curve": (
+            a.norm == "layer" and a.placement == "post" and len(wire(a).steps) + a.embedding_norm == 2
+        ),
+        "an expert may never be chosen, and is then free": a.experts is not None,
         "an output norm behind fewer than about √(2 d_model) inner channels does not see all of its gain": (
             a.placement == "sandwich" and min(a.heads * a.d_v, a.d_ff or a.d_model) ** 2 < 2 * a.d_model
         ),

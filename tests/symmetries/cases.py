@@ -50,6 +50,8 @@ _CASES: dict[str, dict[str, Any]] = {
     "gpt2-scale-free": {**GPT2, "tied": True, "epsilon_is_zero": True, "head_bias": True},
     "gpt2-without-offsets": {**GPT2, "norm_offset": False, "activation": "relu"},
     "bert": BERT,
+    "post-norm": {**BERT, "embedding_norm": False, "tied": False, "head_transform": False},
+    "gpt2-headless-norm": {**GPT2, "final_norm": False},
     "bert-scale-free": {**BERT, "epsilon_is_zero": True, "activation": "relu"},
     "neox": NEOX,
     "falcon": FALCON,

@@ -27,6 +27,8 @@ CASES: list[tuple[str, dict[str, Any], Output]] = [
     ("gpt2", {**c.GPT2, **SMALL, "tied": True, "head_bias": True}, "logits"),
     ("gpt2-untied", {**c.GPT2, **SMALL}, "probabilities"),
     ("bert", {**c.BERT, **SMALL}, "logits"),
+    ("post-norm", {**c.BERT, **SMALL, "embedding_norm": False, "tied": False, "head_transform": False, "layers": 2},
+     "logits"),
     ("llama", {**c.LLAMA, **SMALL, "groups": 1, "rotary": TURNING}, "probabilities"),
     ("qwen3", {**c.LLAMA, **SMALL, "rotary": TURNING, "qk_norm": True, "epsilon_is_zero": True}, "logits"),
     ("gemma2", {**c.GEMMA, **SMALL, "rotary": TURNING}, "logits"),
