@@ -80,6 +80,7 @@ def limits(a: Architecture) -> list[str]:
     further directions; none is met in published models except the piecewise activations.
     """
     latent = 0 if a.latent is None else max(a.latent.query, a.latent.key_value)
+    hidden = a.d_ff if a.experts is None else 2 * a.experts.d_ff * (a.experts.count + a.experts.shared)
     tables_alone = a.is_model and not a.position_table
     reasons = {
         "the vocabulary is not larger than the stream, so tokens do not act as general vectors": (
@@ -89,7 +90,7 @@ def limits(a: Architecture) -> list[str]:
             tables_alone and a.latent is not None and a.vocabulary < latent * (latent + 1) // 2
         ),
         "the first layer's feed-forward sees one vector per token, too few to fix its maps": (
-            tables_alone and a.placement.startswith("parallel") and a.vocabulary < 3 * a.d_ff
+            tables_alone and a.placement.startswith("parallel") and a.vocabulary < 3 * hidden
         ),
         "sequences of one or two positions do not show all of attention": a.context < 3,
         "a neuron of a ReLU layer may be on (or off) for all inputs, and then has more freedom": (
