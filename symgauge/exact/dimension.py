@@ -124,7 +124,7 @@ def dimension(
     theta = own_point(module) if point == "own" else random_point(module, seed)
     with few_threads(len(theta)):
         if point == "random":
-            theta = with_rooted_embeddings(module, inputs, theta, primes, seed)
+            theta = with_rooted_embeddings(module, inputs, theta, primes, seed, device)
         searches = []
         for i, prime in enumerate(primes):
             key = seed + 1000 * i

@@ -39,7 +39,7 @@ def own_point(module: nn.Module) -> Tensor:
 
 
 def with_rooted_embeddings(
-    module: nn.Module, inputs: Inputs, theta: Tensor, primes: Sequence[int], seed: int
+    module: nn.Module, inputs: Inputs, theta: Tensor, primes: Sequence[int], seed: int, device: str = "cpu"
 ) -> Tensor:
     """A point like ``theta`` at which the first norm's root of most tokens lies in GF(p), for every prime.
 
@@ -50,7 +50,7 @@ def with_rooted_embeddings(
         return theta
     rows = _token_rows(module, inputs.vocabulary)
     generator = torch.Generator().manual_seed(seed)
-    score = _score(module, inputs, theta, primes)
+    score = _score(module, inputs, theta.to(device), primes)
     if score is None or not len(rows):
         return theta
     best = inputs.length * len(primes)
@@ -61,7 +61,7 @@ def with_rooted_embeddings(
         candidate = theta.clone()
         for table in rows:
             candidate[table[poor]] = _draw(table[poor].numel(), generator).reshape(table[poor].shape)
-        new_score = _score(module, inputs, candidate, primes)
+        new_score = _score(module, inputs, candidate.to(device), primes)
         assert new_score is not None
         better = torch.nonzero(new_score > score).flatten()
         for table in rows:
@@ -92,7 +92,7 @@ def _score(module: nn.Module, inputs: Tokens, theta: Tensor, primes: Sequence[in
         except FirstRoot as root:
             if tuple(root.in_base_field.shape[:2]) != tuple(batch.shape):
                 return None
-            total += root.in_base_field.reshape(*batch.shape, -1).all(-1).sum(1)
+            total += root.in_base_field.reshape(*batch.shape, -1).all(-1).sum(1).cpu()
         else:
             return None
     return total

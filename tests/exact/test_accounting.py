@@ -1,4 +1,4 @@
-"""The accounting finds what is missing and what is wrong: families left out, broken on purpose, or put on a wrong axis."""
+"""The accounting finds what is missing and what is wrong: families left out, broken, or put on a wrong axis."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_lone_attention_is_explained_by_its_two_families() -> None:
 
 
 def test_inverse_in_place_of_inverse_transpose_is_refuted() -> None:
-    """Only the right coupling lies in the kernel. Nine shared directions would be in it if it were right for all heads."""
+    """Only the right coupling lies in the kernel."""
     assert violations(query_key(broken=False)) == 0
     assert violations(query_key(broken=True)) == 6  # A⁻¹ and A⁻ᵀ agree to first order on diagonal A
 
