@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from random import Random
 from typing import Any
 
@@ -31,11 +32,11 @@ GPT2: dict[str, Any] = {**LAYER, "final_norm": True}
 BERT: dict[str, Any] = {**LAYER, "placement": "post", "embedding_norm": True, "causal": False}
 MLM: dict[str, Any] = {**BERT, "token_types": 2, "head_transform": True, "tied": True, "head_bias": True}
 LLAMA: dict[str, Any] = {"norm": "rms", "final_norm": True, "gated": True, "activation": "silu", **EPSILON}
-BUDGET = 330
+BUDGET, ATTEMPTS = 330, 500_000
 
 
 def drawn(
-    fields: dict[str, Any], count: int, seed: int, *, rotary: bool = False, budget: int = BUDGET
+    fields: dict[str, Any], count: int, seed: int, *, rotary: bool = False, budget: int = 0
 ) -> list[Architecture]:
     """Different architectures with one and two layers in turn, sizes pairwise distinct, within the budget.
 
@@ -43,19 +44,20 @@ def drawn(
     even and heads are shared.
     """
     found: dict[str, Architecture] = {}
-    for a in _stream(fields, Random(seed), rotary):
+    budget = budget or scale(BUDGET, 450, BUDGET)
+    for a in islice(_stream(fields, Random(seed), rotary), ATTEMPTS):
         if parameters(a) <= budget and a.layers == 1 + len(found) % 2:
             found.setdefault(repr(a), a)
         if len(found) == count:
             return list(found.values())
-    raise AssertionError("the stream of architectures does not end")
+    raise AssertionError(f"only {len(found)} of {count} architectures fit {budget} parameters")
 
 
 # Two layers need longer sequences and more tokens before all that is visible has been seen.
 def _stream(fields: dict[str, Any], rng: Random, rotary: bool) -> Iterator[Architecture]:
     while True:
         layers = rng.randint(1, 2)
-        d, ff, vocabulary = rng.randint(3, 5), rng.randint(3, 7), rng.randint(6, 8) + 2 * (layers - 1)
+        d, ff, vocabulary = rng.randint(3, 5), rng.randint(3, 8), rng.randint(6, 9) + 2 * (layers - 1)
         k, v = rng.randint(1, d - 1), rng.randint(1, d - 1)
         groups = rng.randint(1, 3)
         h = groups * rng.randint(1, 3) if rotary else groups
