@@ -125,6 +125,16 @@ def qwen3() -> list[Instance]:
     ]
 
 
+def gemma2() -> list[Instance]:
+    """Two more norms in every layer: two layers need many tokens before enough probes have all their roots."""
+    narrow = {"d_model": 4, "heads": 2, "groups": 1, "d_k": 2, "d_v": 3, "d_ff": 3, "vocabulary": 37, "rotary": _TWO}
+    return [
+        reference(small("gemma-2-9b", 1, context=7, **_GROUPED)),
+        reference(small("gemma-2-9b", 2, context=5, **narrow)),
+        transformers("gemma2", 1, **_TINY),
+    ]
+
+
 def falcon() -> list[Instance]:
     """The first layer's network sees nothing but single tokens here and in GPT-NeoX: few neurons, many tokens."""
     sizes = {"heads": 3, "groups": 1, "d_k": 4, "d_v": 2, "rotary": _FOUR, "context": 5}

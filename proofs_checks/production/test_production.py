@@ -142,7 +142,7 @@ def test_qwen3(evidence):
     remark=REMARK,
 )
 def test_gemma2(evidence):
-    record(evidence, test_gemma2, instances.decoder("gemma-2-9b", "gemma2"), "gated-rescale")
+    record(evidence, test_gemma2, instances.gemma2(), "gated-rescale")
 
 
 @claim(
