@@ -17,7 +17,7 @@ from symgauge.architecture import Architecture
 from symgauge.arithmetic.carrier import Carrier, wrap
 from symgauge.arithmetic.finite_field import FiniteField, Residues
 from symgauge.arithmetic.jet import Calculus
-from symgauge.exact.dimension import Progress, dimension, touched
+from symgauge.exact.dimension import Progress, dimension
 from symgauge.exact.probes import Inputs, Tokens, Vectors
 from symgauge.exact.rank import Echelon
 from symgauge.exact.result import FibreDimension, Output
@@ -51,7 +51,7 @@ class Account:
     explained: int
     unexplained: int
     tensors: Mapping[str, int] = field(default_factory=dict)
-    """Parameter name → by how many directions more than the known generators the kernel moves it."""
+    """Parameter name → unexplained directions that need it (empty if nothing is unexplained)."""
 
     @property
     def decided(self) -> bool:
@@ -149,11 +149,22 @@ def account_for(
 
 
 def _unexplained(fibre: FibreDimension, known: Echelon) -> dict[str, int]:
-    """By how much the kernel moves each tensor in more directions than the known generators do."""
-    if fibre.nullity == known.rank:
+    """For each tensor, the number of unexplained directions that need it: that move it whatever known ones are added."""
+    missing = fibre.nullity - known.rank
+    if not missing:
         return {}
-    explained = touched(known, known.basis, fibre.names)
-    return {name: rank - explained[name] for name, rank in fibre.by_tensor.items() if rank > explained[name]}
+    kernel, start, result = fibre.kernel(), 0, {}
+    for name, count in fibre.names:
+        block = Residues(*(x[:, start : start + count].mT.contiguous() for x in kernel.parts()))
+        still = Echelon(known.field, fibre.nullity, known.pivots.device)
+        still.add(block)
+        resting = known.field.matmul(still.kernel(), kernel)  # kernel vectors that leave this tensor alone
+        without = known.copy()
+        needed = missing - without.add(resting)
+        if needed:
+            result[name] = needed
+        start += count
+    return result
 
 
 def natural_inputs(architecture: Architecture) -> Inputs:

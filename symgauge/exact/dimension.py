@@ -49,21 +49,22 @@ class _Search:
         return self.rows.echelon.rank
 
     def settle(self) -> None:
-        """Add probes until a further batch, a third of what was used before, brings nothing new."""
+        """Add probes until two further batches, each a fifth of what was used before, bring nothing new."""
         rows, self.saturated = self.rows, False
         start = time.perf_counter()
         self.acceptance.prepare()
         rows.seconds["probing"] += time.perf_counter() - start
         enough = math.ceil(1.05 * (self.columns + _EXTRA) / rows.per_position)
-        wanted = max(2, enough, rows.positions // 2)
+        wanted, fruitless = max(2, enough, rows.positions // 2), 0
         while not self.saturated:
             added, gained = rows.grow(wanted)
             if self.progress is not None:
                 self.progress(f"prime {self.prime}", self.rank, self.columns)
             if added == 0:
                 return
-            self.saturated = self.rank == self.columns or (added >= _EXTRA and not gained)
-            wanted = max(2, math.ceil(_EXTRA * rows.positions / rows.rows), rows.positions // 3)
+            fruitless = fruitless + 1 if added >= _EXTRA and not gained else 0
+            self.saturated = self.rank == self.columns or fruitless == 2
+            wanted = max(2, math.ceil(_EXTRA * rows.positions / rows.rows), rows.positions // 5)
 
     def point(self) -> PointRank:
         rows = self.rows

@@ -59,7 +59,8 @@ class Vectors:
         return None
 
     def draw(self, n: int, generator: torch.Generator) -> Tensor:
-        return torch.randn(n, self.length, self.width, generator=generator, dtype=torch.float64)
+        # Wider than the parameters, so that a bias rarely keeps a ReLU on one side for all probes.
+        return 4 * torch.randn(n, self.length, self.width, generator=generator, dtype=torch.float64)
 
 
 Inputs = Tokens | Vectors

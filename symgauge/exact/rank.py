@@ -37,6 +37,12 @@ class Echelon:
     def rank(self) -> int:
         return len(self.pivots)
 
+    def copy(self) -> Echelon:
+        """An echelon form that grows on its own from here."""
+        twin = Echelon(self.field, self.columns, self.pivots.device)
+        twin.basis, twin.pivots = self.basis, self.pivots
+        return twin
+
     def reduce(self, rows: Residues) -> Residues:
         """Rows minus their projection on the span: zero exactly for rows inside it."""
         if rows.re.dim() != 2 or rows.shape[1] != self.columns:
