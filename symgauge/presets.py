@@ -226,8 +226,9 @@ def scaled_down(architecture: Architecture) -> Architecture:
         d_k=d_k,
         d_v=4 if d_k == 3 else 3,
         layers=layers,
-        d_ff=min(5, a.d_ff),
-        vocabulary=11 if a.is_model else 0,
+        # Beside attention, a first layer's network sees one vector per token, so it must be narrow for its vocabulary.
+        d_ff=min(3 if a.placement.startswith("parallel") else 5, a.d_ff),
+        vocabulary=13 if a.is_model else 0,
         context=min(4, a.context),
         token_types=min(2, a.token_types),
         rotary=rotary,

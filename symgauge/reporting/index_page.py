@@ -26,7 +26,8 @@ def index_page(ledger: Ledger, extra: Mapping[str, str]) -> str:
     header, rows = tally(ledger)
     linked = [[f"[{row[0]}]({row[0]}.md)" if row[0] in ledger.sources else row[0], *row[1:]] for row in rows]
     sources = [f"- [{source}]({source}.md): {md.text(title(source))}" for source in ledger.sources]
-    pages = [f"- [{md.text(name)}]({file})" for file, name in sorted(extra.items())]
+    own = {f"{source}.md" for source in ledger.sources}
+    pages = [f"- [{md.text(name)}]({file})" for file, name in sorted(extra.items()) if file not in own]
     return md.document(
         "# Verdicts",
         f"{headline(ledger)}. Sampling profile: {ledger.profile}. Each verdict is computed from evidence; "
