@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,7 @@ def _declared_in(path: Path, folder: Path) -> Iterator[Claim]:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except SyntaxError as error:
         raise InvalidInput(f"{name} is not Python: {error}") from error
-    constants = _constants(tree)
+    constants = _constants(tree, folder)
     for node in ast.walk(tree):
         if not isinstance(node, ast.FunctionDef):
             continue
@@ -77,11 +78,19 @@ def _called(call: ast.Call) -> str:
     return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
-def _constants(tree: ast.Module) -> dict[str, Any]:
+def _constants(tree: ast.Module, folder: Path) -> dict[str, Any]:
+    """Module constants, those imported from other modules of the same package included."""
     found: dict[str, Any] = {}
     for node in tree.body:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
-            found.update({target.id: node.value.value for target in node.targets if isinstance(target, ast.Name)})
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == folder.name:
+            source = folder.parent.joinpath(*str(node.module).split(".")).with_suffix(".py")
+            if source.is_file():
+                theirs = _constants(ast.parse(source.read_text(encoding="utf-8")), folder)
+                found.update({n.asname or n.name: theirs[n.name] for n in node.names if n.name in theirs})
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant | ast.BinOp):
+            with suppress(InvalidInput):  # other module constants are no business of claims
+                value = _text(node.value, found, "")
+                found.update({target.id: value for target in node.targets if isinstance(target, ast.Name)})
     return found
 
 
@@ -90,4 +99,8 @@ def _text(node: ast.expr, constants: dict[str, Any], name: str) -> Any:
         return node.value
     if isinstance(node, ast.Name) and node.id in constants:
         return constants[node.id]
-    raise InvalidInput(f"{name}:{node.lineno}: write the arguments of @claim as literal strings, or module constants")
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return _text(node.left, constants, name) + _text(node.right, constants, name)
+    raise InvalidInput(
+        f"{name}:{node.lineno}: write the arguments of @claim as literal strings, module constants or sums of them"
+    )

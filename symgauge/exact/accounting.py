@@ -149,7 +149,7 @@ def account_for(
 
 
 def _unexplained(fibre: FibreDimension, known: Echelon) -> dict[str, int]:
-    """For each tensor, the number of unexplained directions that need it: that move it whatever known ones are added."""
+    """For each tensor, how many unexplained directions need it: they move it whatever known ones are added."""
     missing = fibre.nullity - known.rank
     if not missing:
         return {}

@@ -126,3 +126,20 @@ def test_properties_become_outcomes() -> None:
 def test_mistakes_in_a_property_are_not_evidence() -> None:
     with pytest.raises(ZeroDivisionError):
         for_all(lambda a: 1 / (a - a) == 0, a=st.integers(), examples=3)
+
+
+def test_claims_may_use_sums_and_constants_of_their_package(tmp_path: Path) -> None:
+    folder = tmp_path / "checks"
+    folder.mkdir()
+    (folder / "support.py").write_text('BASE = "under A"\nSHARED = BASE + " and B"\nOTHER = 3 + len("x")\n')
+    (folder / "test_one.py").write_text(
+        "from checks.support import SHARED as HERE\n"
+        '@claim(id="s/one", source="s", place="p", statement="x", verdict="holds-if", condition=HERE + ", C")\n'
+        "def test_one(evidence): ...\n"
+    )
+    assert catalogue(folder).claims["s/one"].condition == "under A and B, C"
+    (folder / "test_two.py").write_text(
+        '@claim(id="s/two", source="s", place="p", statement=f(1), verdict="holds")\ndef test_two(): ...\n'
+    )
+    with pytest.raises(InvalidInput, match=r"test_two\.py:1: write the arguments of @claim as literal strings"):
+        catalogue(folder)

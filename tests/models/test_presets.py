@@ -69,7 +69,7 @@ def test_small_architectures_keep_every_part(name: str) -> None:
         assert 0 < small.experts.active < small.experts.count
         assert [small.has_experts(0), small.has_experts(1)] == [full.has_experts(0), full.has_experts(full.layers - 1)]
     assert wire(small).parameters < 1500
-    assert ReferenceModel(small)(torch.zeros(1, 4, dtype=torch.long)).shape == (1, 4, 11)
+    assert ReferenceModel(small)(torch.zeros(1, 4, dtype=torch.long)).shape == (1, 4, small.vocabulary)
     assert scaled_down(small) == small
 
 
