@@ -60,9 +60,7 @@ def test_gelu_network(evidence: EvidenceLog) -> None:
         r"\mathrm{GELU}(-x)-\mathrm{GELU}(-x-1)-1$, the units $(-1,0,1), (-1,-1,-1)$ with $b_2-1$; the reason is "
         r"$\mathrm{GELU}(z)-\mathrm{GELU}(-z) = z$ and $\sum w_jv_j = 0$",
     )
-    evidence.control(
-        "the same change without the constant", sp.simplify(before - after - 1) != 0, kind="exact"
-    )
+    evidence.control("the same change without the constant", sp.simplify(before - after - 1) != 0, kind="exact")
     record_identity(evidence, "hidden_permutation", on="condition")
     second = sp.simplify(sp.diff(gelu(x), x, 2))
     even = sp.simplify(second - second.subs(x, -x)) == 0

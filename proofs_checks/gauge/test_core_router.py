@@ -189,4 +189,3 @@ def _with(module: Biased, roles: dict[str, Any]) -> Biased:
     other = Biased(module.a, module.learned is not None)
     other.weights = torch.nn.ParameterList([roles[name] for name in module.names])
     return other
-

@@ -54,6 +54,7 @@ from symgauge.wiring import wire
 def test_continuous_part(evidence: EvidenceLog) -> None:
     acts, exactly = "gauge/thm-3.2a", "gauge/thm-3.2b"
     record_identity(evidence, "shared_group", only=acts)
+    record_identity(evidence, "shared_group", on="condition", only=exactly)
     a = shared(SIZES[0])
     function = ExactFunction(a)
     evidence.exact(

@@ -5,9 +5,15 @@ from __future__ import annotations
 from random import Random
 
 import sympy as sp
+import torch
+from torch import Tensor
 
 from proofs_checks.gauge.symbolic_support import is_zero, proves
-from symgauge.claims import EvidenceLog, claim, equal
+from symgauge.architecture import Architecture
+from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.models.reference import random_parameters
+from symgauge.numeric import assert_changes, measure_invariance, random_inputs
+from symgauge.profiles import scale
 from symgauge.symbolic import head_mixing
 from symgauge.symbolic.dimensions import h
 from symgauge.symbolic.group import GaugeElement, act, compose, invariants, inverse, random_element
@@ -16,6 +22,7 @@ from symgauge.symbolic.instances import general_matrix
 from symgauge.symbolic.proof import prove_equal
 from symgauge.symbolic.tangent import random_attention
 from symgauge.symbolic.words import Facts
+from symgauge.symmetries.base import Roles
 
 
 @claim(
@@ -148,3 +155,33 @@ def test_mixing_of_heads(evidence: EvidenceLog) -> None:
     evidence.exact(r"$\operatorname{diag}(2,-3)$ preserves both heads", is_zero(*kept), on="correction")
     mixed = head_mixing.head_changes(w_v, w_o, sp.Matrix([[1, 1], [0, 1]]), 2)
     evidence.control("a shear across heads", not is_zero(*mixed), kind="exact")
+    _record_mixing_in_float(evidence)
+
+
+def _record_mixing_in_float(evidence: EvidenceLog) -> None:
+    """Block-diagonal P, blocks of negative determinant, against P with one entry more, on a layer in float64."""
+    a = Architecture(d_model=7, heads=3, d_k=4, d_v=2, residual=False, context=5)
+    value, output = (f"layers.0.attention.{part}.weight" for part in ("value", "output"))
+
+    def mix(roles: Roles, p: Tensor) -> dict[str, Tensor]:
+        size = p.shape[-1]
+        values = roles[value].transpose(0, 1).reshape(7, size) @ p
+        outputs = torch.linalg.inv(p) @ roles[output].reshape(size, 7)
+        return {value: values.reshape(7, 3, 2).transpose(0, 1), output: outputs.reshape(3, 2, 7)}
+
+    worst, weakest = 0.0, 1.0
+    for seed in range(scale(4, 20)):
+        roles, x = random_parameters(a, seed), random_inputs(a, seed)
+        generator = torch.Generator().manual_seed(seed)
+        reflection = torch.diag(torch.tensor([1.0, -2.0], dtype=torch.float64))
+        p = torch.block_diag(*(reflection + 0.3 * torch.randn(3, 2, 2, generator=generator, dtype=torch.float64)))
+        worst = max(worst, measure_invariance(a, roles, mix, p, x).ratio)
+        shear = p.clone()
+        shear[0, -1] += 1
+        weakest = min(weakest, assert_changes(a, roles, {**roles, **mix(roles, shear)}, x))
+    evidence.numeric(
+        r"random $\operatorname{diag}(C_1,\dots,C_h)$ on a layer of three heads",
+        on="correction",
+        figures={"largest observed / allowed": at_most(worst, 1.0)},
+    )
+    evidence.control("one entry outside the diagonal blocks added", figures={"change": at_least(weakest, 1e-3)})

@@ -6,8 +6,9 @@ from fractions import Fraction
 
 import sympy as sp
 
-from proofs_checks.gauge.rotary_support import FIRST, OPPOSITE, SECOND, kernel_with_rotations
+from proofs_checks.gauge.rotary_support import FIRST, OPPOSITE, SECOND, kernel_with_rotations, record_rotary_layers
 from proofs_checks.gauge.symbolic_support import is_zero, proves, record_identity
+from symgauge.architecture import Rotary
 from symgauge.claims import EvidenceLog, at_least, claim, equal
 from symgauge.symbolic import lie_algebra as lie
 from symgauge.symbolic.commutant import (
@@ -95,6 +96,7 @@ def test_commutant_of_one_plane(evidence: EvidenceLog) -> None:
         on="condition",
         cases=3,
     )
+    record_rotary_layers(evidence, [Rotary((Fraction(1, 7),)), Rotary.standard(2)], on="condition")
     half = len(commutant_basis([Fraction(1, 2)]))
     evidence.control(
         "at $\\omega = \\pi$ the commutant is larger", figures={"dimension": at_least(half, 3)}, kind="exact"

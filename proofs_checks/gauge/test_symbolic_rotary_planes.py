@@ -6,8 +6,15 @@ from fractions import Fraction
 
 import sympy as sp
 
-from proofs_checks.gauge.rotary_support import FIRST, OPPOSITE, SECOND, kernel_with_rotations
+from proofs_checks.gauge.rotary_support import (
+    FIRST,
+    OPPOSITE,
+    SECOND,
+    kernel_with_rotations,
+    record_rotary_layers,
+)
 from proofs_checks.gauge.symbolic_support import is_zero
+from symgauge.architecture import Rotary
 from symgauge.claims import EvidenceLog, at_least, claim, equal
 from symgauge.symbolic.commutant import (
     ExactAngle,
@@ -78,6 +85,11 @@ def test_commutant_of_all_planes(evidence: EvidenceLog) -> None:
         figures={"kernel": equal(found.kernel.dimension, 2 * (4 + 9))},
         on="condition",
     )
+    record_rotary_layers(
+        evidence,
+        [Rotary.standard(4), Rotary.standard(6, interleaved=True), Rotary((Fraction(1, 7), 0.19))],
+        on="condition",
+    )
     _, larger = kernel_with_rotations([FIRST, FIRST])
     evidence.control(
         "with equal frequencies the same kernel is larger",
@@ -113,6 +125,12 @@ def test_collisions(evidence: EvidenceLog) -> None:
         figures={f"r = {r}": equal(n, 2 * r**2) for r, n in counts.items()},
         on="condition",
         cases=3,
+    )
+    tenth = Fraction(1, 10)
+    record_rotary_layers(
+        evidence,
+        [Rotary((tenth, tenth)), Rotary((tenth,) * 3), Rotary((tenth, tenth), interleaved=True)],
+        on="condition",
     )
     rotation = rotation_matrix([FIRST] * 2).to_Matrix()
     j = rotation_matrix([Fraction(1, 4)] * 2).to_Matrix().applyfunc(sp.nsimplify)
