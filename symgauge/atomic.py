@@ -23,7 +23,12 @@ def check_writable(folder: str | Path) -> None:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Replace `path` by `text` (UTF-8, newlines as given) in one step, making its folder if needed.
+    """Replace `path` by `text` (UTF-8, newlines as given); as write_bytes."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: str | Path, content: bytes) -> None:
+    """Replace `path` by `content` in one step, making its folder if needed.
 
     Raises InvalidInput where the place cannot be written; the old file is then untouched.
     """
@@ -33,8 +38,8 @@ def write_text(path: str | Path, text: str) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         # Same folder, because os.replace is atomic only within a file system.
         descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content)
         # mkstemp makes private files; give the ordinary permissions of a new file.
         umask = os.umask(0)
         os.umask(umask)

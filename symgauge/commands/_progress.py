@@ -28,3 +28,18 @@ def progress(total: int) -> Generator[Callable[[Entry], None], None, None]:
             bar.advance(task)
 
         yield show
+
+
+@contextmanager
+def shares() -> Generator[Callable[[str, float], None], None, None]:
+    """Yields what to call with the name of a step and its share done; a bar on a terminal, silent elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda what, share: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=1.0)
+        yield lambda what, share: bar.update(task, description=what, completed=share)

@@ -7,7 +7,7 @@ import pkgutil
 from collections.abc import Callable
 from pathlib import Path
 
-from symgauge.atomic import write_text
+from symgauge.atomic import write_bytes, write_text
 from symgauge.claims import Ledger
 from symgauge.reporting import pages
 from symgauge.reporting.index_page import index_page
@@ -19,7 +19,7 @@ def extra_pages() -> dict[str, tuple[str, Callable[[Ledger], str]]]:
     found = {}
     for module_info in pkgutil.iter_modules(pages.__path__):
         module = importlib.import_module(f"{pages.__name__}.{module_info.name}")
-        found[f"{module_info.name}.md"] = (module.TITLE, module.page)
+        found[f"{module_info.name.replace('_', '-')}.md"] = (module.TITLE, module.page)
     return found
 
 
@@ -31,10 +31,23 @@ def render(ledger: Ledger) -> dict[str, str]:
     return texts | {file: writer(ledger) for file, (_, writer) in extra.items()}
 
 
+def render_figures() -> dict[str, bytes]:
+    """Path below the reports' folder -> PNG, for the pages that have figures."""
+    found: dict[str, bytes] = {}
+    for module_info in pkgutil.iter_modules(pages.__path__):
+        module = importlib.import_module(f"{pages.__name__}.{module_info.name}")
+        found |= module.figures() if hasattr(module, "figures") else {}
+    return found
+
+
 def write_reports(ledger: Ledger, folder: str | Path) -> list[Path]:
-    """Write all pages into `folder`, each all or nothing, and only after all could be made; their paths."""
-    paths = []
-    for file, text in sorted(render(ledger).items()):
-        paths.append(Path(folder) / file)
-        write_text(paths[-1], text)
-    return paths
+    """Write all pages and figures into `folder`, each all or nothing, and only after all could be made.
+
+    Returns the paths of the pages.
+    """
+    texts, images = render(ledger), render_figures()
+    for file, png in sorted(images.items()):
+        write_bytes(Path(folder) / file, png)
+    for file, text in sorted(texts.items()):
+        write_text(Path(folder) / file, text)
+    return [Path(folder) / file for file in sorted(texts)]

@@ -137,5 +137,5 @@ def test_extra_pages_are_found_by_file_name(ledger, tmp_path, monkeypatch) -> No
     )
     monkeypatch.setattr(site.pages, "__path__", [str(tmp_path)])
     pages = render(ledger)
-    assert pages["symgauge_test_page.md"] == "4\n"
+    assert pages["symgauge-test-page.md"] == "4\n"
     assert "- [Extra](symgauge_test_page.md)" in pages["index.md"]

@@ -1,0 +1,103 @@
+"""A suite: the experiments of one source, found by file, run one after another, each result kept once it is there.
+
+symgauge/experiments/<suite>/ is the suite's package; its __init__ has TITLE, the source's title. A module there that
+defines EXPERIMENT, an Experiment, is an experiment; modules without it are helpers.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from symgauge import experiments
+from symgauge.errors import InvalidInput
+from symgauge.experiments.environment import environment
+from symgauge.experiments.record import Record
+from symgauge.experiments.result import Result
+
+SCALES = ("small", "paper")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How to run. device: "cpu", "cuda", ...; seeds: number of repetitions, None for the experiment's own choice;
+    tick(what, share) reports progress, share in [0, 1]."""
+
+    scale: str = "small"
+    device: str = "cpu"
+    seed: int = 0
+    seeds: int | None = None
+    tick: Callable[[str, float], None] = lambda what, share: None
+
+    @property
+    def paper(self) -> bool:
+        """Whether to run at the source's own sizes."""
+        return self.scale == "paper"
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """key: "table-2", "figure-1", or words with hyphens. run: seconds and key are filled in by the suite."""
+
+    key: str
+    title: str
+    run: Callable[[Setting], Result]
+
+
+def suites() -> list[str]:
+    """Names of the suites there are, without importing them."""
+    return sorted(module.name for module in pkgutil.iter_modules(experiments.__path__) if module.ispkg)
+
+
+def experiments_of(suite: str) -> dict[str, Experiment]:
+    """Key -> experiment, tables first, then figures, each by number. Raises InvalidInput for an unknown suite."""
+    if suite not in suites():
+        raise InvalidInput(f"there is no suite {suite!r} to reproduce; there is {', '.join(suites())}")
+    package = importlib.import_module(f"{experiments.__name__}.{suite}")
+    modules = [importlib.import_module(f"{package.__name__}.{m.name}") for m in pkgutil.iter_modules(package.__path__)]
+    found = [module.EXPERIMENT for module in modules if hasattr(module, "EXPERIMENT")]
+    return {experiment.key: experiment for experiment in sorted(found, key=lambda e: _rank(e.key))}
+
+
+def _rank(key: str) -> tuple[int, int, str]:
+    number = re.fullmatch(r"(table|figure)-(\d+).*", key)
+    kind = 2 if number is None else {"table": 0, "figure": 1}[number[1]]
+    return kind, int(number[2]) if number else 0, key
+
+
+def choose(suite: str, keys: Sequence[str]) -> list[Experiment]:
+    """The experiments called `keys`, or all without any. Raises InvalidInput for an unknown key."""
+    known = experiments_of(suite)
+    for key in keys:
+        if key not in known:
+            raise InvalidInput(f"suite {suite!r} has no experiment {key!r}; it has {', '.join(known)}")
+    return [experiment for key, experiment in known.items() if not keys or key in keys]
+
+
+def reproduce(
+    suite: str, chosen: Sequence[Experiment], setting: Setting, file: Path, command: str, fresh: bool = False
+) -> Iterator[tuple[Experiment, Result, bool]]:
+    """Run `chosen`; yields experiment, result, and whether it was run now.
+
+    After each the record is saved to `file`, so that a run that was stopped goes on where it was: a result recorded
+    with the same setting, software and card is kept, unless `fresh`.
+    """
+    if setting.scale not in SCALES:
+        raise InvalidInput(f"no scale is called {setting.scale!r}; choose one of {', '.join(SCALES)}")
+    now = environment(setting.device)
+    for experiment in chosen:
+        record = Record.load(file) if file.exists() else Record(suite, setting.scale)
+        kept = None if fresh else record.kept(experiment.key, setting.seed, setting.seeds, now)
+        if kept is not None:
+            yield experiment, kept, False
+            continue
+        start = time.perf_counter()
+        result = experiment.run(setting)
+        result = replace(result, key=experiment.key, seconds=time.perf_counter() - start)
+        record.added(result, setting.seed, setting.seeds, now, command).save(file)
+        yield experiment, result, True
