@@ -75,7 +75,7 @@ def choose(suite: str, keys: Sequence[str]) -> list[Experiment]:
     known = experiments_of(suite)
     for key in keys:
         if key not in known:
-            raise InvalidInput(f"suite {suite!r} has no experiment {key!r}; it has {', '.join(known)}")
+            raise InvalidInput(f"suite {suite!r} has no experiment {key!r}; it has {', '.join(known) or 'none'}")
     return [experiment for key, experiment in known.items() if not keys or key in keys]
 
 
@@ -89,6 +89,8 @@ def reproduce(
     """
     if setting.scale not in SCALES:
         raise InvalidInput(f"no scale is called {setting.scale!r}; choose one of {', '.join(SCALES)}")
+    if not chosen:
+        raise InvalidInput(f"suite {suite!r} has no experiment to run")
     now = environment(setting.device)
     for experiment in chosen:
         record = Record.load(file) if file.exists() else Record(suite, setting.scale)

@@ -138,4 +138,4 @@ def test_extra_pages_are_found_by_file_name(ledger, tmp_path, monkeypatch) -> No
     monkeypatch.setattr(site.pages, "__path__", [str(tmp_path)])
     pages = render(ledger)
     assert pages["symgauge-test-page.md"] == "4\n"
-    assert "- [Extra](symgauge_test_page.md)" in pages["index.md"]
+    assert "- [Extra](symgauge-test-page.md)" in pages["index.md"]
