@@ -1,11 +1,8 @@
-"""Attention with shared keys and values: group elements, relabelings, and the enumeration of relabelings."""
+"""Attention with shared keys and values: group elements and relabelings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
-from itertools import permutations, product
-from math import factorial, prod
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -14,14 +11,12 @@ from proofs_checks.gauge.core_support import ALONE, ExactFunction, Roles, unimod
 from symgauge.architecture import Architecture, Rotary
 from symgauge.claims import EvidenceLog, equal
 from symgauge.models.reference import random_parameters
-from symgauge.symbolic import group
 
 ATTENTION = "layers.0.attention"
 QUERY, KEY, VALUE, OUTPUT = (f"{ATTENTION}.{name}.weight" for name in ("query", "key", "value", "output"))
 GENERIC = (
     r"sequences of $n\ge3$ tokens are admitted, all $W_Q^{(i)}$ and $W_O^{(i)}$ have full rank too, and the heads' "
-    r"score "
-    r"maps are pairwise distinct, also inside a group."
+    r"score maps are pairwise distinct, also inside a group."
 )
 STABILISER = (
     r"The relabelings that keep the function are the $(\sigma,\tau)$ with $m\circ\sigma = \tau\circ m$; for groups of "
@@ -58,10 +53,6 @@ def group_element(a: Architecture, roles: Roles, seed: int, of_group: Callable[[
     }
 
 
-def relabelings(heads: int, groups: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    return product(permutations(range(heads)), permutations(range(groups)))
-
-
 def relabelled(roles: Roles, sigma: tuple[int, ...], tau: tuple[int, ...]) -> Roles:
     """Query heads (with their outputs) renumbered by σ, groups by τ; the wiring m stays."""
     order, groups = torch.tensor(sigma), torch.tensor(tau)
@@ -95,34 +86,4 @@ def record_resplitting(evidence: EvidenceLog, a: Architecture, only: str) -> Non
         not ExactFunction(a, random_parameters(a, 1)).keeps(resplit),
         kind="exact",
         only=only,
-    )
-
-
-def record_enumeration(
-    evidence: EvidenceLog, shapes: tuple[tuple[int, int], ...], example: str, **turning: Any
-) -> None:
-    """Every (σ, τ) tried in exact arithmetic: which keep the function?"""
-    kept, claimed, expected, right = [], [], [], []
-    for h, g in shapes:
-        function = ExactFunction(shared((7, h, g, turning.get("d_k", 2), 3), turning.get("rotary")))
-        found = {pair for pair in relabelings(h, g) if function.keeps(partial(relabelled, sigma=pair[0], tau=pair[1]))}
-        m = tuple(i // (h // g) for i in range(h))
-        right.append(found == set(group.stabiliser(m)))
-        kept.append(len(found))
-        claimed.append(prod(map(factorial, (h, g))))
-        expected.append(factorial(h // g) ** g * factorial(g))
-    sizes = {"(h, g)": [list(s) for s in shapes], "primes": [2147483647], "seed": 0}
-    evidence.exact(
-        "every relabeling tried on the exact function",
-        kept == claimed,
-        counterexample=example,
-        figures=sizes | {"kept": kept, "claimed": claimed},
-        cases=sum(claimed),
-    )
-    evidence.exact(
-        r"those kept are exactly the $(\sigma,\tau)$ with $m\sigma = \tau m$, $(s!)^gg!$ of them",
-        all(right),
-        on="correction",
-        figures=sizes | {"kept": equal(kept, expected)},
-        cases=sum(claimed),
     )

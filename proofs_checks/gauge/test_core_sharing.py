@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from math import factorial
 
-import torch
 from hypothesis import strategies as st
 
 from proofs_checks.gauge.core_support import ExactFunction, census
@@ -13,11 +12,8 @@ from proofs_checks.gauge.sharing_support import (
     GENERIC,
     NO_BIAS,
     SIZES,
-    STABILISER,
     group_element,
-    record_enumeration,
     record_resplitting,
-    relabelled,
     shared,
 )
 from proofs_checks.gauge.symbolic_support import record_identity
@@ -30,8 +26,6 @@ from symgauge.symbolic import group
 from symgauge.symbolic import lie_algebra as lie
 from symgauge.symbolic.dimensions import gqa
 from symgauge.symbolic.tangent import random_attention
-from symgauge.symmetries.discrete import HeadPermutation
-from symgauge.wiring import wire
 
 
 @claim(
@@ -125,74 +119,6 @@ def record_drawn_elements(evidence: EvidenceLog, only: str) -> None:
         "elements that differ between the heads of a group",
         figures={"smallest change": at_least(weakest, 1e-3)},
         only=only,
-    )
-
-
-@claim(
-    id="gauge/thm-3.2c",
-    source="gauge",
-    place="Theorem 3.2, discrete part",
-    statement=r"The discrete part is $S_h\times S_g$, acting by independent relabelings of query heads and key/value "
-    r"groups.",
-    verdict="refuted",
-    correction=STABILISER,
-    remark=r"If $m$ is relabelled along, $S_h\times S_g$ maps one architecture to another and is no symmetry of "
-    r"either.",
-)
-@claim(
-    id="gauge/abs-13",
-    source="gauge",
-    place="Abstract",
-    statement=r"For GQA and MQA the gauge group is $(GL(d_k)^g\times GL(d_v)^g)\times(S_h\times S_g)$.",
-    verdict="refuted",
-    correction=STABILISER + r" The product with the continuous part is semidirect.",
-)
-@claim(
-    id="gauge/B.7-disc",
-    source="gauge",
-    place="B.7",
-    statement=r"Reindexings of query heads by $S_h$ and of groups by $S_g$ are harmless.",
-    verdict="refuted",
-    correction=STABILISER,
-)
-def test_discrete_part(evidence: EvidenceLog) -> None:
-    record_enumeration(evidence, ((2, 2), (3, 1), (3, 3), (4, 2)), r"$h = 4$, $g = 2$, $m = (1,1,2,2)$: exchanging "
-                       r"query heads 1 and 3 alone changes the function; 8 of the 48 relabelings keep it")  # fmt: skip
-    a = shared((5, 2, 2, 2, 3))
-    roles, x = random_parameters(a, 5), random_inputs(a, 5)
-    change = assert_changes(a, roles, relabelled(roles, (1, 0), (0, 1)), x)
-    evidence.control(
-        "in float64, $h = g = 2$: query heads exchanged, groups not", figures={"change": at_least(change, 1e-3)}
-    )
-    wirings = ((0, 0, 1), (0, 1, 1, 2), (0, 0, 1, 1), (0, 0, 1, 1, 2, 2), (0, 0, 0, 1))
-    counted = [sum(1 for _ in group.stabiliser(m)) for m in wirings]
-    evidence.exact(
-        "the stabiliser of $m$, counted one by one, against the formula (unequal groups included)",
-        on="correction",
-        figures={"orders": equal(counted, [group.stabiliser_order(m) for m in wirings]), "wirings": list(wirings)},
-        cases=len(wirings),
-    )
-    worst = 0.0
-    family = HeadPermutation()
-
-    def keeps(a: Architecture, seed: int) -> bool:
-        nonlocal worst
-        w = wire(a)
-        element = family.sample(a, w, torch.Generator().manual_seed(seed))
-        roles, x = random_parameters(a, seed), random_inputs(a, seed)
-        found = measure_invariance(a, roles, lambda r, e: family.act(a, w, r, e), element, x)
-        worst = max(worst, found.ratio)
-        return found.holds
-
-    drawn = sg.architectures(
-        kinds=["attention"], max_parameters=400, max_layers=1, attention="softmax", heads=6, groups=3, rotary=None
-    )
-    trial = for_all(keeps, a=drawn, seed=st.integers(0, 999))
-    evidence.property(
-        "random elements of $S_2\\wr S_3$ on drawn layers keep the function",
-        trial,
-        on="correction",
-        figures={"largest observed / allowed": at_most(worst, 1.0)},
     )
 
 

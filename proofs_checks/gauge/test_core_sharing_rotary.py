@@ -11,11 +11,8 @@ from proofs_checks.gauge.sharing_support import (
     QUERY,
     ROTARY,
     SIZES,
-    STABILISER,
     group_element,
-    record_enumeration,
     record_resplitting,
-    relabelled,
     shared,
 )
 from proofs_checks.gauge.symbolic_support import record_identity
@@ -101,38 +98,3 @@ def test_rotary_sharing(evidence: EvidenceLog) -> None:
         cases=len(full),
     )
     evidence.control("a general $A$ that commutes with no rotation", figures={"change": at_least(weakest, 1e-3)})
-
-
-@claim(
-    id="gauge/cor-3.3b",
-    source="gauge",
-    place="Corollary 3.3, discrete part",
-    statement=r"With rotary positions and sharing the discrete part is $S_h\times S_g$.",
-    verdict="refuted",
-    correction=STABILISER,
-)
-@claim(
-    id="gauge/App-D.1b",
-    source="gauge",
-    place="Appendix D.1",
-    statement=r"The proof of Corollary 3.3 keeps the discrete factor $S_h\times S_g$ of Theorem 3.2.",
-    verdict="refuted",
-    correction=STABILISER,
-)
-def test_rotary_discrete_part(evidence: EvidenceLog) -> None:
-    record_enumeration(
-        evidence,
-        ((2, 2), (4, 2)),
-        r"$h = g = 2$ with rotary positions: exchanging the query heads and not the groups changes the function",
-        rotary=Rotary.standard(2),
-    )
-    a = shared((5, 4, 2, 4, 3), Rotary.standard(4))
-    roles, x = random_parameters(a, 5), random_inputs(a, 5)
-    change = assert_changes(a, roles, relabelled(roles, (2, 1, 0, 3), (0, 1)), x)
-    evidence.control("in float64: heads of two groups exchanged", figures={"change": at_least(change, 1e-3)})
-    found = measure_invariance(a, roles, lambda r, e: relabelled(r, *e), ((3, 2, 1, 0), (1, 0)), x)
-    evidence.numeric(
-        "in float64: both groups exchanged with their heads, and heads inside them",
-        on="correction",
-        figures={"observed / allowed": at_most(found.ratio, 1.0)},
-    )

@@ -1,0 +1,124 @@
+"""The discrete part under sharing, by enumeration of S_h × S_g: Theorem 3.2, Corollary 3.3, B.7 and Appendix D.1."""
+
+from __future__ import annotations
+
+import torch
+from hypothesis import strategies as st
+
+from proofs_checks.gauge.proof_relabelings import record_enumeration
+from proofs_checks.gauge.sharing_support import STABILISER, relabelled, shared
+from symgauge import strategies as sg
+from symgauge.architecture import Architecture, Rotary
+from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal, for_all
+from symgauge.models.reference import random_parameters
+from symgauge.numeric import assert_changes, measure_invariance, random_inputs
+from symgauge.symbolic import group
+from symgauge.symmetries.discrete import HeadPermutation
+from symgauge.wiring import wire
+
+
+@claim(
+    id="gauge/thm-3.2c",
+    source="gauge",
+    place="Theorem 3.2, discrete part",
+    statement=r"The discrete part is $S_h\times S_g$, acting by independent relabelings of query heads and key/value "
+    r"groups.",
+    verdict="refuted",
+    correction=STABILISER,
+    remark=r"If $m$ is relabelled along, $S_h\times S_g$ maps one architecture to another and is no symmetry of "
+    r"either.",
+)
+@claim(
+    id="gauge/abs-13",
+    source="gauge",
+    place="Abstract",
+    statement=r"For GQA and MQA the gauge group is $(GL(d_k)^g\times GL(d_v)^g)\times(S_h\times S_g)$.",
+    verdict="refuted",
+    correction=STABILISER + r" The product with the continuous part is semidirect.",
+)
+@claim(
+    id="gauge/B.7-disc",
+    source="gauge",
+    place="B.7",
+    statement=r"Reindexings of query heads by $S_h$ and of groups by $S_g$ are harmless.",
+    verdict="refuted",
+    correction=STABILISER,
+)
+def test_discrete_part(evidence: EvidenceLog) -> None:
+    record_enumeration(
+        evidence,
+        ((2, 1), (2, 2), (3, 1), (3, 3), (4, 2), (4, 4), (6, 2), (6, 3)),
+        r"$h = g = 2$: exchanging the query heads and not the groups changes the function; at $h = 4$, $g = 2$, 8 of "
+        r"the 48 relabelings keep it, and at $h = 6$, $g = 3$, 48 of 4320",
+    )
+    a = shared((5, 2, 2, 2, 3))
+    roles, x = random_parameters(a, 5), random_inputs(a, 5)
+    change = assert_changes(a, roles, relabelled(roles, (1, 0), (0, 1)), x)
+    evidence.control(
+        "in float64, $h = g = 2$: query heads exchanged, groups not", figures={"change": at_least(change, 1e-3)}
+    )
+    wirings = ((0, 0, 1), (0, 1, 1, 2), (0, 0, 1, 1), (0, 0, 1, 1, 2, 2), (0, 0, 0, 1))
+    counted = [sum(1 for _ in group.stabiliser(m)) for m in wirings]
+    evidence.exact(
+        "the stabiliser of $m$, counted one by one, against the formula (unequal groups included)",
+        on="correction",
+        figures={"orders": equal(counted, [group.stabiliser_order(m) for m in wirings]), "wirings": list(wirings)},
+        cases=len(wirings),
+    )
+    worst = 0.0
+    family = HeadPermutation()
+
+    def keeps(a: Architecture, seed: int) -> bool:
+        nonlocal worst
+        w = wire(a)
+        element = family.sample(a, w, torch.Generator().manual_seed(seed))
+        roles, x = random_parameters(a, seed), random_inputs(a, seed)
+        found = measure_invariance(a, roles, lambda r, e: family.act(a, w, r, e), element, x)
+        worst = max(worst, found.ratio)
+        return found.holds
+
+    drawn = sg.architectures(
+        kinds=["attention"], max_parameters=400, max_layers=1, attention="softmax", heads=6, groups=3, rotary=None
+    )
+    trial = for_all(keeps, a=drawn, seed=st.integers(0, 999))
+    evidence.property(
+        "random elements of $S_2\\wr S_3$ on drawn layers keep the function",
+        trial,
+        on="correction",
+        figures={"largest observed / allowed": at_most(worst, 1.0)},
+    )
+
+
+@claim(
+    id="gauge/cor-3.3b",
+    source="gauge",
+    place="Corollary 3.3, discrete part",
+    statement=r"With rotary positions and sharing the discrete part is $S_h\times S_g$.",
+    verdict="refuted",
+    correction=STABILISER,
+)
+@claim(
+    id="gauge/App-D.1b",
+    source="gauge",
+    place="Appendix D.1",
+    statement=r"The proof of Corollary 3.3 keeps the discrete factor $S_h\times S_g$ of Theorem 3.2.",
+    verdict="refuted",
+    correction=STABILISER,
+)
+def test_rotary_discrete_part(evidence: EvidenceLog) -> None:
+    record_enumeration(
+        evidence,
+        ((2, 1), (2, 2), (4, 2), (4, 4), (6, 2)),
+        r"$h = g = 2$ with rotary positions: exchanging the query heads and not the groups changes the function",
+        Rotary.standard(2),
+    )
+    a = shared((5, 4, 2, 4, 3), Rotary.standard(4))
+    roles, x = random_parameters(a, 5), random_inputs(a, 5)
+    change = assert_changes(a, roles, relabelled(roles, (2, 1, 0, 3), (0, 1)), x)
+    evidence.control("in float64: heads of two groups exchanged", figures={"change": at_least(change, 1e-3)})
+    found = measure_invariance(a, roles, lambda r, e: relabelled(r, *e), ((3, 2, 1, 0), (1, 0)), x)
+    evidence.numeric(
+        "in float64: both groups exchanged with their heads, and heads inside them",
+        on="correction",
+        figures={"observed / allowed": at_most(found.ratio, 1.0)},
+    )
