@@ -1,0 +1,250 @@
+"""Pointers, citations, symbols and materials: does the text hold what it says it holds, and where?"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from proofs_checks.gauge.front_text import (
+    ARGUMENTS,
+    CITES,
+    CONTENTS,
+    GROUP_OF_A_POINT,
+    POINTERS,
+    PROVIDED,
+    SYMBOLS,
+    astray,
+    holding,
+    reached,
+)
+from symgauge.claims import EvidenceLog, at_least, claim, equal
+from symgauge.symbolic.dimensions import gqa, mha
+from symgauge.symbolic.group import act, invariants, random_element
+from symgauge.symbolic.tangent import random_attention
+
+
+def astray_from(origin: str) -> list[str]:
+    return sorted(p.section for p in POINTERS if p.origin == origin and astray(p))
+
+
+def audit_pointers(evidence: EvidenceLog, origin: str, **details: str) -> None:
+    total = sum(p.origin == origin for p in POINTERS)
+    evidence.audit(
+        f"pointers of {origin} that miss what they name",
+        figures={"sections": equal(astray_from(origin), [])},
+        cases=total,
+        **details,
+    )
+
+
+@claim(
+    id="gauge/x-1",
+    source="gauge",
+    place="Corollary 3.7",
+    statement="The dimension count is in Appendix B.7.",
+    verdict="inconsistent",
+    correction=r"B.7 proves Theorem 3.2. The nearest count is D.2, whose $g(d_k^2+d_v^2)$ is $h(d_k^2+d_v^2)$ at "
+    r"$g = h$.",
+)
+@claim(
+    id="gauge/x-2",
+    source="gauge",
+    place="Corollary 3.8",
+    statement="The commutant is in Appendix D.1 and the reduction of the group in D.2.",
+    verdict="inconsistent",
+    correction="They are Proposition D.1 and Theorem D.2, at the head of Appendix D; the sections D.1 and D.2 prove "
+    "Corollaries 3.3 and 3.4.",
+    remark="Theorems and sections of Appendix D share their numbers.",
+)
+@claim(
+    id="gauge/x-3",
+    source="gauge",
+    place="Corollary 4.1",
+    statement="That LayerNorm keeps the symmetry is shown in Appendix C.2, with details in C.5.",
+    verdict="inconsistent",
+    correction="It is Theorem C.1, in C.1. C.2 is about feed-forward networks; C.5 has one sentence on activations.",
+)
+def test_pointers(evidence: EvidenceLog) -> None:
+    count, rotary, norm = "gauge/x-1", "gauge/x-2", "gauge/x-3"
+    for origin, only in (("Corollary 3.7", count), ("Corollary 3.8", rotary), ("Corollary 4.1", norm)):
+        audit_pointers(evidence, origin, only=only)
+    origins = sorted({p.origin for p in POINTERS if astray(p)})
+    evidence.control(
+        "the other pointers of the text to its appendices are right, but for one of §7.2 (complexity is in G.4)",
+        origins == ["Corollary 3.7", "Corollary 3.8", "Corollary 4.1", "§7.2"],
+        kind="audit",
+        figures={"pointers": len(POINTERS), "astray": sum(map(astray, POINTERS))},
+    )
+    evidence.audit(
+        "sections with a count of the dimension",
+        on="correction",
+        only=count,
+        figures={"without sharing": equal(holding("dimension without sharing"), []),
+                 "with sharing": equal(holding("dimension under sharing"), ["D.2"])},
+    )  # fmt: skip
+    g, h = sp.symbols("g h", integer=True, positive=True)
+    evidence.proof(
+        r"$g(d_k^2+d_v^2)$ at $g = h$ is $h(d_k^2+d_v^2)$, as an identity of polynomials",
+        sp.expand(gqa().total.subs(g, h) - mha().total) == 0,
+        on="correction",
+        only=count,
+    )
+    places = [holding(s) for s in ("commutant of rotary positions", "reduction of the group")]
+    evidence.audit(
+        "where commutant and reduction are, and what the sections D.1 and D.2 hold",
+        on="correction",
+        only=rotary,
+        figures={
+            "places": equal(places, [["D"], ["D"]]),
+            "sections": equal(
+                [sorted(CONTENTS[s]) for s in ("D.1", "D.2")],
+                [["rotary group under sharing"], ["dimension under sharing"]],
+            ),
+        },
+    )
+    evidence.audit(
+        "where it is shown",
+        on="correction",
+        only=norm,
+        figures={"section": equal(holding("normalisation keeps the symmetry"), ["C.1"])},
+    )
+
+
+@claim(
+    id="gauge/x-4",
+    source="gauge",
+    place="Theorem C.1 against Theorem 3.6",
+    statement="Theorem C.1 takes the invariance of attention from Theorem 3.6.",
+    verdict="inconsistent",
+    correction="It should be taken from Lemma B.1. Theorem 3.6 is about maximality and assumes A5, for which Table 1 "
+    "cites Corollary 4.1, whose proof is Theorem C.1: a circle.",
+)
+@claim(
+    id="gauge/intro-4",
+    source="gauge",
+    place="§1, §10",
+    statement="Maximality is shown by three independent arguments: Lie algebra, identifiability of attention weights, "
+    "factorisation.",
+    verdict="inconsistent",
+    correction="It is one argument. Lemma B.3 and Theorem B.5 start from Lemma B.2, and that from (29), which no "
+    r"attention weights satisfy: $\|\alpha_j\|_F\ge1$.",
+)
+def test_citations(evidence: EvidenceLog) -> None:
+    circle, arguments = "gauge/x-4", "gauge/intro-4"
+    evidence.audit(
+        "statements that rest on themselves, in the order of citation",
+        figures={"circle": equal([s for s in CITES if s in reached(s)], [])},
+        cases=len(CITES),
+        only=circle,
+    )
+    repaired = {**CITES, "Theorem C.1": frozenset({"Lemma B.1"})}
+    evidence.audit(
+        "with Lemma B.1 cited in Theorem C.1 there is no circle",
+        on="correction",
+        figures={"circle": equal([s for s in repaired if s in reached(s, repaired)], [])},
+        only=circle,
+    )
+    resting = sorted(name for name, at in ARGUMENTS.items() if reached(at) & (set(ARGUMENTS.values()) - {at}))
+    evidence.audit(
+        "arguments that rest on another of the three",
+        figures={"arguments": equal(resting, [])},
+        cases=len(ARGUMENTS),
+        only=arguments,
+    )
+    evidence.audit(
+        "arguments that rest on (29)",
+        on="correction",
+        figures={"arguments": equal(sum("(29)" in reached(at) for at in ARGUMENTS.values()), len(ARGUMENTS))},
+        only=arguments,
+    )
+    p = sp.symbols("p0:3", real=True)
+    row = [*p, 1 - sum(p)]
+    excess = sp.expand(sum(x**2 for x in row) - sp.Rational(1, 4) - sum((x - sp.Rational(1, 4)) ** 2 for x in row))
+    evidence.proof(
+        r"(29) has no solution: a row summing to one has $\|p\|^2 = \frac1n+\|p-\frac1n\mathbf 1\|^2$ ($n = 4$), so "
+        r"$n$ rows have Frobenius norm at least 1",
+        excess == 0,
+        on="correction",
+        only=arguments,
+    )
+
+
+@claim(
+    id="gauge/x-5",
+    source="gauge",
+    place="throughout",
+    statement="Each symbol has one meaning.",
+    verdict="inconsistent",
+    correction=r"$L$, $X$, $g$, $A_i$, $\sigma$, $\theta$ and $R_{pos}$ have two each; rename one of them.",
+    remark=r"In (4) it matters: one $R_{pos}$ for all rows would drop out of the scores.",
+)
+def test_symbols(evidence: EvidenceLog) -> None:
+    several = [symbol for symbol, meanings in SYMBOLS.items() if len(meanings) > 1]
+    evidence.audit("symbols with several meanings", figures={"symbols": equal(several, [])}, cases=len(SYMBOLS))
+    evidence.audit(
+        "their meanings, with the places that introduce them",
+        on="correction",
+        figures={
+            "number": equal([len(SYMBOLS[s]) for s in several], [2] * 7),
+            "places": [f"{s}: {', '.join(SYMBOLS[s].values())}" for s in several],
+        },
+    )
+
+
+def affine_step(shift: int) -> sp.Matrix:
+    """The map of (q, k), written on (q, k, 1), that adds a number to q and halves k: (1, 1) goes to (2, 1/2) for shift 1."""
+    return sp.Matrix([[1, 0, shift], [0, sp.Rational(1, 2), 0], [0, 0, 1]])
+
+
+@claim(
+    id="gauge/x-6",
+    source="gauge",
+    place="Lemma B.3, Corollaries B.4 and B.9",
+    statement=r"The gauge group $G(\theta)$ of a parameter point is defined.",
+    verdict="inconsistent",
+    correction=r"It is used three times and defined nowhere. The maps that keep the function at one point are no "
+    r"group. What is meant can be said by fibres, $\{\theta': f_{\theta'} = f_\theta\}$: every orbit of $G_{\max}$ "
+    r"lies in one.",
+)
+def test_group_of_a_point(evidence: EvidenceLog) -> None:
+    used, defined = (len(GROUP_OF_A_POINT[how]) for how in ("used", "defined"))
+    evidence.audit("definitions of a symbol that is used", figures={"definitions": at_least(defined, min(used, 1))})
+    at, step = sp.Matrix([1, 1, 1]), affine_step(1)
+    values = [(v := step**power * at)[0] * v[1] for power in range(3)]
+    evidence.exact(
+        r"$f = qk$: $(q,k)\mapsto(q+1,k/2)$ keeps $f$ at $(1,1)$ and its square does not, so maps that keep the "
+        r"function at a point are not closed under composition",
+        values[1] == values[0] != values[2],
+        on="correction",
+        figures={"values of f": [str(v) for v in values]},
+    )
+    point = random_attention(d=5, d_k=2, d_v=3, groups=(0, 1, 2), seed=1)
+    kept = [invariants(act(point, random_element(3, 2, 3, seed))) == invariants(point) for seed in range(5)]
+    evidence.exact(
+        r"orbits of $G_{\max}$ lie in fibres: the multiset of $(M_i, N_i)$, which gives the function, is constant",
+        all(kept),
+        on="correction",
+        cases=len(kept),
+    )
+    sheared = act(point, random_element(3, 2, 3, 0))
+    moved = type(point)((sheared.w_q[0] * 2, *sheared.w_q[1:]), sheared.w_k, sheared.w_v, sheared.w_o, sheared.groups)
+    evidence.control("one $W_Q$ doubled", invariants(moved) != invariants(point), kind="exact")
+
+
+@claim(
+    id="gauge/repro",
+    source="gauge",
+    place="Reproducibility statement",
+    statement="Scripts, hyperparameters, dataset sources and preprocessing are provided, so that all tables and "
+    "figures can be made again from a fresh checkout.",
+    verdict="not-reproducible",
+    remark="The text names hardware, versions, sizes and the law of the transformations. The geometric-mean balancing "
+    "that the scripts are said to contain is the formula of gauge/alg-2, which does not balance.",
+)
+def test_materials(evidence: EvidenceLog) -> None:
+    evidence.missing(*(item for item, place in PROVIDED.items() if not place), cases=len(PROVIDED))
+    given = {item: place for item, place in PROVIDED.items() if place}
+    evidence.audit(
+        "what the text does give",
+        on="reproduction",
+        figures={"items": at_least(len(given), 1), "places": sorted(set(given.values()))},
+    )
