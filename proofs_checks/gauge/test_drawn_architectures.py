@@ -1,11 +1,16 @@
 """Completeness over drawn architectures: what known families leave unexplained, from lone layers to whole models."""
 
+from typing import Any
+
+from proofs_checks.gauge.core_support import census
 from proofs_checks.production.instances import reference
-from symgauge.architecture import Architecture
+from symgauge.architecture import Architecture, Rotary
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
-from symgauge.claims import EvidenceLog, claim, equal, for_all
+from symgauge.claims import EvidenceLog, at_least, claim, equal, for_all
 from symgauge.exact.accounting import account_for, describe, natural_inputs
 from symgauge.exact.dimension import dimension
+from symgauge.models.reference import ReferenceModel
+from symgauge.numeric import fibre_dimension_float, random_inputs
 from symgauge.profiles import scale
 from symgauge.strategies import architectures
 from symgauge.symmetries import dimension as formula
@@ -16,6 +21,23 @@ ROUNDS = 150
 SMALL = ("attention", "block", "gpt2", "llama", "gemma")
 LARGE = ("bert", "neox", "mixtral", "mla")
 """Kinds that need about twice the parameters: drawn in the thorough profile, checked at fixed sizes in production/."""
+
+_BIASES: dict[str, Any] = dict.fromkeys(("query_bias", "key_bias", "value_bias", "output_bias", "ff_bias"), True)
+_LAYER_NORM: dict[str, Any] = {"norm": "layer", "norm_offset": True, "extra": {"epsilon": 0.1}, **_BIASES}
+ONE_OF_EACH = {
+    "attention with biases": Architecture(5, 2, 3, 2, context=3, residual=False, **_BIASES),
+    "grouped rotary attention": Architecture(
+        5, 4, 2, 3, groups=2, context=4, residual=False, rotary=Rotary.standard(2)
+    ),
+    "Pre-LN block": Architecture(4, 2, 3, 2, d_ff=5, context=4, **_LAYER_NORM),
+    "GPT-2": Architecture(
+        4, 2, 3, 2, d_ff=5, context=5, vocabulary=9, final_norm=True, position_table=True, **_LAYER_NORM
+    ),
+    "LLaMA": Architecture(
+        5, 2, 2, 3, groups=1, d_ff=4, context=6, vocabulary=9, norm="rms", final_norm=True, activation="silu",
+        gated=True, rotary=Rotary.standard(2),
+    ),
+}  # fmt: skip
 
 
 def explained(a: Architecture) -> bool:
@@ -44,6 +66,21 @@ def test_nothing_is_unexplained_in_drawn_architectures(evidence: EvidenceLog) ->
         "exact nullity equals the formula and generators span the kernel, for architectures that Hypothesis draws",
         for_all(explained, a=drawn),
         figures={"primes": list(DEFAULT_PRIMES), "seed": 0, "kinds": ", ".join(kinds)},
+    )
+    fixed = list(ONE_OF_EACH.values())
+    found = census(fixed, lambda a: evaluate(formula(a), a))
+    evidence.exact(
+        "one fixed architecture of each kind: " + ", ".join(ONE_OF_EACH), figures=found.figures, cases=found.cases
+    )
+    unbiased = [ONE_OF_EACH[name] for name in ("grouped rotary attention", "LLaMA")]
+    measured = [fibre_dimension_float(ReferenceModel(a, seed=1), random_inputs(a, 1, batch=60)) for a in unbiased]
+    evidence.numeric(
+        "float64 singular values with a gap, for the rotary layer and the LLaMA-like model at points of their own",
+        figures={
+            "nullity": equal([m.nullity for m in measured], [evaluate(formula(a), a) for a in unbiased]),
+            "smallest gap": at_least(min(m.singular.gap for m in measured), 1e4),
+        },
+        cases=len(unbiased),
     )
     # Without the residual-stream maps of a LLaMA-like model, d (d − 1) / 2 directions must turn up as unexplained.
     a = Architecture(

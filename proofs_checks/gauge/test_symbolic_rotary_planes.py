@@ -13,7 +13,7 @@ from proofs_checks.gauge.rotary_support import (
     kernel_with_rotations,
     record_rotary_layers,
 )
-from proofs_checks.gauge.symbolic_support import is_zero
+from proofs_checks.gauge.symbolic_support import is_zero, proves
 from symgauge.architecture import Rotary
 from symgauge.claims import EvidenceLog, at_least, claim, equal
 from symgauge.symbolic.commutant import (
@@ -24,6 +24,9 @@ from symgauge.symbolic.commutant import (
     rotation_matrix,
     standard_frequencies,
 )
+from symgauge.symbolic.identities import matrix
+from symgauge.symbolic.proof import prove_equal
+from symgauge.symbolic.words import Facts
 
 
 @claim(
@@ -126,6 +129,14 @@ def test_collisions(evidence: EvidenceLog) -> None:
         on="condition",
         cases=3,
     )
+    evidence.proof(
+        r"for every $r$: block $(i,j)$ of $[A, I_r\otimes R(\omega)]$ is $[A_{ij}, R(\omega)]$, which for "
+        r"$\sin\omega\ne0$ vanishes exactly when $A_{ij} = aI+bJ$; such blocks multiply as complex numbers, so these "
+        r"$A$ are $\mathbb C^{r\times r}$; a plane that turns the other way joins in, as $KR(-\omega)K = R(\omega)$ "
+        r"with $K = \operatorname{diag}(1,-1)$",
+        prove_collision(),
+        on="condition",
+    )
     tenth = Fraction(1, 10)
     record_rotary_layers(
         evidence,
@@ -156,6 +167,26 @@ def test_collisions(evidence: EvidenceLog) -> None:
         )
     distinct = len(commutant_basis([FIRST, SECOND]))
     evidence.control("distinct frequencies do not enlarge", distinct == 4, kind="exact")
+
+
+def prove_collision() -> bool:
+    """The commutant of r equal planes, block by block: E_i places a plane's two channels among the 2r."""
+    channels, plane = sp.Symbol("m", integer=True, positive=True), sp.Integer(2)
+    a, turn = matrix("A", channels, channels), matrix("R_r", channels, channels)
+    r, e_i, e_j = matrix("R", plane, plane), matrix("E_i", channels, plane), matrix("E_j", channels, plane)
+    places = Facts(equations=((turn * e_j, e_j * r), (e_i.T * turn, r * e_i.T)))
+    block = e_i.T * a * e_j
+    by_blocks = proves(lambda: prove_equal(e_i.T * (a * turn - turn * a) * e_j, block * r - r * block, places))
+    p, q, s, t, omega = sp.symbols("p q s t omega", real=True)
+    rotation = sp.Matrix([[sp.cos(omega), -sp.sin(omega)], [sp.sin(omega), sp.cos(omega)]])
+    general, complex_number = sp.Matrix([[p, q], [s, t]]), sp.Matrix([[p, -q], [q, p]])
+    commutator = general * rotation - rotation * general
+    alone = is_zero(commutator - sp.sin(omega) * sp.Matrix([[q + s, t - p], [t - p, -q - s]]))
+    other = complex_number.subs({p: s, q: t}, simultaneous=True)
+    product = sp.Matrix([[p * s - q * t, -(p * t + q * s)], [p * t + q * s, p * s - q * t]])
+    flip = sp.diag(1, -1)
+    mirrored = is_zero(flip * rotation.subs(omega, -omega) * flip - rotation)
+    return by_blocks and alone and is_zero((complex_number * other - product).expand()) and mirrored
 
 
 @claim(
