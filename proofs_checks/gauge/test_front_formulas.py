@@ -1,0 +1,134 @@
+"""The definitions (1)–(3) of attention: the reference module that everything else is checked on computes just these."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy as sp
+import torch
+from torch.nn import functional as F
+
+from proofs_checks.gauge.core_support import ALONE
+from proofs_checks.gauge.front_formulas import (
+    AGREEMENT,
+    attention_output,
+    exact,
+    gap,
+    head_output,
+    heads_of,
+    module_output,
+    projections,
+)
+from symgauge.architecture import Architecture
+from symgauge.claims import EvidenceLog, at_least, at_most, claim
+from symgauge.models.reference import forward, random_parameters
+from symgauge.numeric import random_inputs
+from symgauge.symbolic.identities import d, d_v, matrix, n
+
+# (d, h, d_k, d_v): more and fewer value channels than d. Many digits need a d_k whose root float64 holds exactly.
+ROOTED = ((5, 2, 4, 3), (7, 3, 4, 1), (3, 1, 16, 2))
+SIZES = ((5, 2, 3, 4), (7, 3, 2, 1), (4, 1, 6, 3))
+
+
+def layers(
+    sizes: tuple[tuple[int, int, int, int], ...],
+) -> list[tuple[Architecture, dict[str, torch.Tensor], torch.Tensor]]:
+    """Layers with random roles and one sequence each."""
+    chosen = [Architecture(w, h, k, v, context=3, **ALONE) for w, h, k, v in sizes]
+    return [(a, random_parameters(a, s), random_inputs(a, s, batch=1)[0]) for s, a in enumerate(chosen)]
+
+
+@claim(
+    id="gauge/eq-1",
+    source="gauge",
+    place="(1)",
+    statement=r"$Q_i = XW_Q^{(i)}$, $K_i = XW_K^{(i)}$, $V_i = XW_V^{(i)}$.",
+    verdict="holds",
+    remark="A definition; the check is that the reference module has these maps, rows times matrices.",
+)
+@claim(
+    id="gauge/eq-2",
+    source="gauge",
+    place="(2)",
+    statement=r"$A_i(X) = \operatorname{softmax}(Q_iK_i^\top/\sqrt{d_k})V_i$, softmax along rows.",
+    verdict="holds",
+    remark="A definition. No mask is printed; a causal mask takes part in no statement about symmetries.",
+)
+@claim(
+    id="gauge/eq-3",
+    source="gauge",
+    place="(3)",
+    statement=r"$\mathrm{MHA}(X) = [A_1\|\cdots\|A_h]W_O = \sum_iA_iW_{O,i}$, $W_{O,i}$ the blocks of rows of $W_O$.",
+    verdict="holds",
+)
+def test_attention_formulas(evidence: EvidenceLog) -> None:
+    maps, head, joined = "gauge/eq-1", "gauge/eq-2", "gauge/eq-3"
+    cases = layers(ROOTED)
+    bilinear, broken = [], []
+    for a, roles, x in cases:  # without softmax the module is a polynomial in Q, K and V
+        module = module_output(a.replace(attention="linear"), roles, x)
+        parts = [(projections(exact(x), w), w[3]) for w in heads_of(roles)]
+        bilinear.append(gap(module, sum((q * k.T * v * o for (q, k, v), o in parts), sp.zeros(x.shape[0], a.d_model))
+                            / sp.sqrt(a.d_k)))  # fmt: skip
+        swapped = sum((k * q.T * v * o for (q, k, v), o in parts), sp.zeros(x.shape[0], a.d_model)) / sp.sqrt(a.d_k)
+        broken.append(gap(module, swapped))
+    evidence.numeric(
+        r"the module without softmax is $\sum_i\frac1{\sqrt{d_k}}(XW_Q)(XW_K)^\top(XW_V)W_{O,i}$, weights taken as "
+        r"they are; 60 digits",
+        figures={"largest difference": at_most(max(bilinear), AGREEMENT)},
+        cases=len(cases),
+        only=maps,
+    )
+    evidence.control(
+        "queries and keys exchanged", figures={"smallest difference": at_least(min(broken), 1e-3)}, only=maps
+    )
+    agree, other = [], []
+    for a, roles, x in cases:
+        module, values = module_output(a, roles, x), heads_of(roles)
+        agree.append(gap(module, attention_output(exact(x), values)))
+        unscaled: Any = sum((head_output(exact(x), w, scale=1) * w[3] for w in values), sp.zeros(*x.shape))
+        other.append(gap(module, unscaled))
+    evidence.numeric(
+        r"the module is the printed formula, concatenation and all; 60 digits",
+        figures={"largest difference": at_most(max(agree), AGREEMENT)},
+        cases=len(cases),
+        only=(head, joined),
+    )
+    evidence.control(
+        r"without $1/\sqrt{d_k}$", figures={"smallest difference": at_least(min(other), 1e-3)}, only=(head, joined)
+    )
+    record_torch_attention(evidence, head)
+    outputs = [matrix(f"A_{i}", n, d_v) for i in range(3)]
+    blocks = [matrix(f"W_O{i}", d_v, d) for i in range(3)]
+    product = sp.block_collapse(sp.BlockMatrix([outputs]) * sp.BlockMatrix([[w] for w in blocks]))
+    total = sp.MatAdd(*(a * w for a, w in zip(outputs, blocks, strict=True)))
+    evidence.proof(
+        "three heads, every size: the product of block matrices is the sum of products",
+        sp.simplify(product - total) == sp.ZeroMatrix(n, d),
+        only=joined,
+    )
+    crossed = sp.MatAdd(*(a * w for a, w in zip(outputs, blocks[::-1], strict=True)))
+    evidence.control(
+        "blocks paired in reverse", sp.simplify(product - crossed) != sp.ZeroMatrix(n, d), kind="proof", only=joined
+    )
+
+
+def record_torch_attention(evidence: EvidenceLog, only: str) -> None:
+    """A second implementation, not written for this: torch's scaled_dot_product_attention."""
+    worst, weakest = 0.0, 1.0
+    for a, roles, x in layers(SIZES):
+        w_q, w_k, w_v, w_o = (
+            roles[f"layers.0.attention.{part}.weight"] for part in ("query", "key", "value", "output")
+        )
+        heads = F.scaled_dot_product_attention(x @ w_q, x @ w_k, x @ w_v)
+        ours = forward(a, roles, x.unsqueeze(0))[0]
+        worst = max(worst, float(((heads @ w_o).sum(0) - ours).norm() / ours.norm()))
+        columns = ((x @ w_q) @ (x @ w_k).mT / a.d_k**0.5).softmax(-2) @ (x @ w_v)
+        weakest = min(weakest, float(((columns @ w_o).sum(0) - ours).norm() / ours.norm()))
+    evidence.numeric(
+        "torch's own attention gives the same in float64",
+        figures={"largest difference": at_most(worst, 1e-13)},
+        cases=len(SIZES),
+        only=only,
+    )
+    evidence.control("softmax along columns", figures={"smallest difference": at_least(weakest, 1e-3)}, only=only)
