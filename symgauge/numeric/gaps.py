@@ -42,10 +42,16 @@ def rank_with_gap(matrix: Tensor, min_gap: float = 1e4) -> RankWithGap:
     if not bool(torch.isfinite(matrix).all()):
         raise Undecided("the matrix has entries that are not finite, so it has no numerical rank")
     values = torch.linalg.svdvals(matrix).double().cpu()
-    top = float(values[0])
-    if top == 0:
+    if float(values[0]) == 0:
         return RankWithGap(0, math.nan, 0.0, math.inf)
-    noise = torch.finfo(matrix.dtype).eps * max(matrix.shape) * top
+    return rank_of_values(values, torch.finfo(matrix.dtype).eps * max(matrix.shape) * float(values[0]), min_gap)
+
+
+def rank_of_values(values: Tensor, noise: float, min_gap: float = 1e4) -> RankWithGap:
+    """The same cut of singular values, or sizes of eigenvalues, that are there already: (m,), largest first.
+
+    noise: their rounding level; what lies below counts as lying there. Raises as `rank_with_gap` does.
+    """
     raised = torch.cat([values, values.new_tensor([noise])]).clamp_min(noise)
     ratios = raised[:-1] / raised[1:]
     order = torch.argsort(ratios, descending=True)
