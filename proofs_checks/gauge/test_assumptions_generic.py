@@ -1,0 +1,262 @@
+"""What "generic" excludes: rank conditions that hold on a dense open set, and the sizes for which they hold nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+from random import Random
+
+import sympy as sp
+
+from proofs_checks.gauge.test_core_maximality import head, layer, on_theta_0
+from symgauge.claims import EvidenceLog, at_least, claim, equal
+from symgauge.symbolic import lie_algebra as lie
+from symgauge.symbolic.group import invariants
+from symgauge.symbolic.instances import general_matrix
+from symgauge.symbolic.tangent import random_attention
+
+Shape = tuple[int, int]
+
+
+def minor_is_a_polynomial(rows: int, columns: int) -> bool:
+    """Whether some maximal minor of a matrix of unknowns is not the zero polynomial."""
+    unknown = sp.Matrix(rows, columns, lambda i, j: sp.Symbol(f"w{i}{j}"))
+    return sp.expand(unknown[:columns, :].det()) != 0
+
+
+def minors_vanish(matrix: sp.Matrix) -> bool:
+    """Whether all maximal minors (rows ≥ columns) are zero."""
+    return all(matrix.extract(list(rows), range(matrix.cols)).det() == 0
+               for rows in combinations(range(matrix.rows), matrix.cols))  # fmt: skip
+
+
+def ranks(shapes: list[Shape], draw: Callable[[int, int], sp.Matrix]) -> list[int]:
+    return [draw(rows, columns).rank() for rows, columns in shapes]
+
+
+def record_full_rank(evidence: EvidenceLog, shapes: list[Shape], summary: str, only: tuple[str, ...]) -> None:
+    """Full column rank at random points and as a condition on minors, and its failure with more columns than rows."""
+    rng = Random(2)
+
+    def draw(rows: int, columns: int) -> sp.Matrix:
+        return sp.Matrix(rows, columns, lambda i, j: rng.randint(-9, 9))
+
+    evidence.exact(
+        summary,
+        on="condition",
+        figures={
+            "(rows, columns)": [list(s) for s in shapes],
+            "rank at random integers": equal(ranks(shapes, draw), [columns for _, columns in shapes]),
+            "seed": 2,
+        },
+        cases=len(shapes),
+        only=only,
+    )
+    small = [(rows, columns) for rows, columns in shapes if rows <= 5 and columns <= 3]
+    degenerate = [draw(rows, columns - 1).row_join(sp.zeros(rows, 1)) for rows, columns in small]
+    evidence.proof(
+        "the exceptional set is where all maximal minors vanish, and a maximal minor is not the zero polynomial, so it "
+        "has measure zero and its complement is open and dense",
+        all(minor_is_a_polynomial(*s) for s in small)
+        and all(minors_vanish(m) for m in degenerate)
+        and not any(minors_vanish(draw(*s)) for s in small),
+        on="condition",
+        cases=len(small),
+        only=only,
+    )
+    crowded = [(columns - 1, columns) for _, columns in shapes if columns > 1]
+    lost = [s[1] - r for s, r in zip(crowded, ranks(crowded, draw), strict=True)]
+    evidence.control(
+        "with fewer rows than columns the rank is never full",
+        kind="exact",
+        figures={"smallest defect": at_least(min(lost), 1)},
+        only=only,
+    )
+
+
+@claim(
+    id="gauge/sec2-3",
+    source="gauge",
+    place="§2.2",
+    statement=r"$\Theta_0$ (A1–A6) is open and dense in the sense of Zariski; what it leaves out has measure zero and "
+    r"is determinantal.",
+    verdict="holds-if",
+    condition=r"$d\ge2d_k$ and $d\ge d_v$. (A1, A2, A3 and A5 are about the architecture, not about $\theta$.)",
+)
+@claim(
+    id="gauge/rem-A.3",
+    source="gauge",
+    place="Remark A.3",
+    statement=r"$\Theta_0$ has full Lebesgue measure: $\mu(\Theta\setminus\Theta_0) = 0$, a determinantal variety.",
+    verdict="holds-if",
+    condition=r"$d\ge2d_k$ and $d\ge d_v$; otherwise $\Theta_0$ is empty.",
+)
+@claim(
+    id="gauge/prop-A.1a",
+    source="gauge",
+    place="Proposition A.1",
+    statement=r"Under A1–A5, $\operatorname{rank}[W_Q\mid W_K] = 2d_k$ on a Zariski-open dense set.",
+    verdict="holds-if",
+    condition=r"$d\ge2d_k$, which A1–A5 do not contain.",
+    remark=r"What the proposition calls controllability is more than this rank, and false (gauge/sec2-4).",
+)
+def test_rank_of_queries_and_keys(evidence: EvidenceLog) -> None:
+    stratum, measure, stacked = "gauge/sec2-3", "gauge/rem-A.3", "gauge/prop-A.1a"
+    q, k = sp.symbols("q k")
+    evidence.exact(
+        r"$[W_Q\mid W_K]$ has full column rank somewhere",
+        sp.Matrix([[q, k]]).rank() == 2,
+        counterexample=r"$h = 1$, $d = d_k = d_v = 1$ (A1–A5 hold): $[q\mid k]$ has rank at most $1<2d_k$ at every "
+        r"point, so $\Theta_0$ is empty",
+    )
+    shapes = [(2, 2), (5, 2), (4, 4), (9, 6), (7, 3), (12, 4)]
+    record_full_rank(
+        evidence,
+        shapes,
+        r"$[W_Q\mid W_K]$ with $d\ge2d_k$, and single projections, have full column rank at random integers",
+        (stratum, measure, stacked),
+    )
+
+
+@claim(
+    id="gauge/tab1-A4",
+    source="gauge",
+    place="Table 1, A4",
+    statement=r"$W_Q$, $W_K$, $W_V$ have full column rank: this is the generic stratum $\Theta_0$, on which maximality "
+    r"holds.",
+    verdict="holds-if",
+    condition=r"$d\ge d_k$ and $d\ge d_v$, and the stratum is made smaller: $\operatorname{rank}W_{O,i} = d_v$ and the "
+    r"$M_i = W_Q^{(i)}W_K^{(i)\top}$ pairwise distinct (and $n\ge3$).",
+)
+def test_generic_stratum(evidence: EvidenceLog) -> None:
+    e1, e2 = [1, 0], [0, 1]
+    before = layer(head(e1, e2, e1, [0, 0]), head([1, 1], e2, e2, [1, 2]))
+    after = layer(head([2, 3], e2, e1, [0, 0]), head([1, 1], e2, e2, [1, 2]))
+    # Equal functions: head 1 has N_1 = 0 at both points, and head 2 is the same.
+    same = before.w_v[0] * before.w_o[0] == after.w_v[0] * after.w_o[0] == sp.zeros(2)
+    evidence.exact(
+        "on the stratum of A4 equal functions lie on one orbit",
+        not (on_theta_0(before) and on_theta_0(after) and same) or invariants(before) == invariants(after),
+        counterexample=r"$d = h = 2$, $d_k = d_v = 1$, $W_{O,1} = 0$, all projections of full rank: $W_Q^{(1)}$ may be "
+        r"anything",
+    )
+    record_full_rank(
+        evidence,
+        [(2, 2), (4, 3), (5, 3), (9, 4), (7, 7)],
+        r"$d\times d_k$ and $d\times d_v$ maps have full column rank at random integers",
+        ("gauge/tab1-A4",),
+    )
+    sizes = ((4, 2, 1, (0, 1)), (5, 3, 2, (0, 1)), (3, 1, 2, (0, 1, 2)))
+    points = [random_attention(d=w, d_k=k, d_v=v, groups=g, seed=w) for w, k, v, g in sizes]
+    results = [lie.characterise(p, [lie.query_key_generators(p), lie.value_output_generators(p)]) for p in points]
+    evidence.exact(
+        "with full-rank outputs and distinct score maps: first-order conditions solved over the rationals, nothing "
+        "besides the generators",
+        all(r.inside and r.free for r in results),
+        on="condition",
+        figures={"unexplained": equal([r.unexplained for r in results], [0] * len(results))},
+        cases=len(results),
+    )
+    extra = lie.characterise(before, [lie.query_key_generators(before), lie.value_output_generators(before)])
+    evidence.control("at the counterexample there is more", extra.unexplained > 0, kind="exact")
+
+
+@claim(
+    id="gauge/prop-A.1g",
+    source="gauge",
+    place="Proposition A.1, proof",
+    statement=r"The construction fails where column spaces of different heads' projections meet; these parameters have "
+    r"codimension at least 1.",
+    verdict="holds-if",
+    condition=r"$4d_k\le d$: two spaces of dimension $2d_k$ in $\mathbb R^d$ meet in $\{0\}$ for general weights "
+    r"exactly then.",
+)
+def test_intersecting_column_spaces(evidence: EvidenceLog) -> None:
+    rng = Random(3)
+    crowded = [(2, 1), (5, 2), (7, 3), (3, 1)]
+    roomy = [(4, 1), (8, 2), (9, 2), (12, 3)]
+    meets = {s: common_dimension(*s, rng) for s in crowded + roomy}
+    evidence.exact(
+        "the spaces meet only on an exceptional set of parameters",
+        all(meets[s] == 0 for s in crowded),
+        counterexample=r"$h = 2$, $d_k = 1$, $d = 2$: both $[W_Q\mid W_K]$ span $\mathbb R^2$, so they meet in "
+        r"dimension 2 for all weights of full rank",
+        figures={"(d, d_k)": [list(s) for s in crowded], "common dimension": [meets[s] for s in crowded], "seed": 3},
+        cases=len(crowded),
+    )
+    evidence.exact(
+        r"with $4d_k\le d$ the four maps of two heads are independent at random points, hence on a dense open set",
+        on="condition",
+        figures={
+            "(d, d_k)": [list(s) for s in roomy],
+            "common dimension": equal([meets[s] for s in roomy], [0] * len(roomy)),
+            "seed": 3,
+        },
+        cases=len(roomy),
+    )
+    bound = [max(0, 4 * k - w) for w, k in crowded]
+    evidence.exact(
+        r"otherwise they meet in dimension at least $4d_k-d>0$, by counting, and in just that for general weights",
+        on="condition",
+        figures={"common dimension": equal([meets[s] for s in crowded], bound)},
+        cases=len(crowded),
+    )
+
+
+def common_dimension(width: int, d_k: int, rng: Random) -> int:
+    """Dimension of the intersection of the column spaces of two general d × 2d_k matrices."""
+    one, two = general_matrix(width, 2 * d_k, rng), general_matrix(width, 2 * d_k, rng)
+    return int(one.rank() + two.rank() - sp.Matrix.hstack(one, two).rank())
+
+
+@claim(
+    id="gauge/prop-A.9",
+    source="gauge",
+    place="Proposition A.9",
+    statement=r"Under an absolutely continuous initialisation (A2′) holds with probability one: all "
+    r"$\operatorname{col}W_K^{(r)}$ differ, and all $\operatorname{col}W_V^{(r)}$.",
+    verdict="holds-if",
+    condition=r"$d_k<d$ and $d_v<d$ (with $g\ge2$ groups).",
+)
+def test_distinct_subspaces(evidence: EvidenceLog) -> None:
+    rng = Random(4)
+
+    def excess(rows: int, columns: int) -> int:
+        """By how much the joint rank of two general maps is larger than that of one: positive if the spans differ."""
+        one, two = general_matrix(rows, columns, rng), general_matrix(rows, columns, rng)
+        return int(sp.Matrix.hstack(one, two).rank()) - columns
+
+    evidence.exact(
+        "two general maps have different column spaces",
+        all(excess(size, size) > 0 for size in (1, 2, 4)),
+        counterexample=r"$d = d_k = 1$, $g = 2$: $\operatorname{col}W_K^{(1)} = \operatorname{col}W_K^{(2)} = \mathbb "
+        r"R$ whenever they do not vanish; for $d_k = d$ every column space is $\mathbb R^d$",
+        cases=3,
+    )
+    shapes = [(2, 1), (3, 2), (5, 4), (6, 2), (9, 3)]
+    evidence.exact(
+        "with fewer columns than rows they differ at random points: a minor of order $d_k+1$ of both maps together "
+        "does not vanish there",
+        on="condition",
+        figures={
+            "(rows, columns)": [list(s) for s in shapes],
+            "excess": equal([excess(*s) for s in shapes], [min(c, r - c) for r, c in shapes]),
+            "seed": 4,
+        },
+        cases=len(shapes),
+    )
+    joined = [minor_is_a_polynomial(c + 1, c + 1) for _, c in shapes if c < 4]
+    evidence.proof(
+        "equal spans need every such minor to vanish, and it is no zero polynomial: a set of measure zero, for each of "
+        "finitely many pairs of groups",
+        all(joined),
+        on="condition",
+        cases=len(joined),
+    )
+    one = general_matrix(5, 2, rng)
+    turned = one * general_matrix(2, 2, rng)
+    evidence.control(
+        "a map and its image under $GL(2)$ are not told apart",
+        int(sp.Matrix.hstack(one, turned).rank()) == 2,
+        kind="exact",
+    )

@@ -1,0 +1,149 @@
+"""Remark A.7 and Remark C.2: a norm between heads and W_O, and whether sharing weights prevents a product."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import sympy as sp
+import torch
+from hypothesis import strategies as st
+from torch import Tensor
+
+from proofs_checks.gauge.core_support import ALONE, ExactFunction, Roles, census, unimodular
+from proofs_checks.gauge.sharing_support import KEY, OUTPUT, QUERY, SIZES, VALUE, group_element, shared
+from symgauge.architecture import Architecture
+from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal, for_all
+from symgauge.models.reference import random_parameters
+from symgauge.numeric import random_inputs
+from symgauge.symbolic.norms import commutes_with_layer_norm, layer_norm
+
+
+def normed_heads(a: Architecture, roles: Roles, x: Tensor, normed: bool = True) -> Tensor:
+    """Attention whose concatenated head outputs go through LayerNorm (gain 1, offset 0) before W_O."""
+    query, key, value = (x.unsqueeze(-3) @ roles[name] for name in (QUERY, KEY, VALUE))
+    heads = (query @ key.mT / a.d_k**0.5).softmax(-1) @ value
+    joined = heads.transpose(-3, -2).flatten(-2)
+    if normed:
+        joined = torch.nn.functional.layer_norm(joined, joined.shape[-1:])
+    return joined @ roles[OUTPUT].flatten(0, 1)
+
+
+def relative_change(a: Architecture, seed: int, on_values: Tensor, normed: bool = True) -> float:
+    """Of the output, when every W_V,i is multiplied by a matrix of the stack and W_O,i by its inverse."""
+    roles, x = random_parameters(a, seed), random_inputs(a, seed)
+    moved = {**roles, VALUE: roles[VALUE] @ on_values, OUTPUT: torch.linalg.inv(on_values) @ roles[OUTPUT]}
+    before, after = (normed_heads(a, r, x, normed) for r in (roles, moved))
+    return float((after - before).norm() / before.norm())
+
+
+@claim(
+    id="gauge/rem-A.7-1",
+    source="gauge",
+    place="Remark A.7, 1",
+    statement=r"If LayerNorm acted on the concatenated head outputs, before $W_O$, the $C_i$ would change the heads' "
+    r"statistics and break gauge invariance.",
+    verdict="holds",
+    remark=r"As a statement on all of $GL(d_v)$. What commutes with the norm survives: for $d_v\ge3$ the rotations of "
+    r"a head that fix $\mathbf 1$, of dimension $(d_v-1)(d_v-2)/2$ per head.",
+)
+@claim(
+    id="gauge/rem-C.2",
+    source="gauge",
+    place="Remark C.2",
+    statement=r"A LayerNorm on concatenated head outputs would break the value–output symmetry; normalising after "
+    r"$W_O$ is essential for it.",
+    verdict="holds",
+)
+def test_norm_before_the_output_map(evidence: EvidenceLog) -> None:
+    row, c = sp.Matrix([[0, 1, 5, 2]]), sp.Matrix([[1, 1], [0, 1]])
+    block = sp.diag(c, sp.eye(2))
+    gap = (layer_norm(row * block) * block.inv() - layer_norm(row)).applyfunc(sp.simplify)
+    evidence.exact(
+        r"two heads, $d_v = 2$, outputs $(0,1)$ and $(5,2)$, $C_1 = \begin{pmatrix}1&1\\0&1\end{pmatrix}$, $C_2 = I$: "
+        r"$\mathrm{LN}(vC)C^{-1}\ne\mathrm{LN}(v)$",
+        not gap.is_zero_matrix and not commutes_with_layer_norm(block),
+        figures={"difference": [str(e) for e in gap]},
+    )
+    third = sp.Rational(1, 3)
+    rotation = third * sp.Matrix([[2, 2, -1], [-1, 2, 2], [2, -1, 2]])
+    evidence.control(
+        r"rotations of a head that fix $\mathbf 1$ pass through the norm: not every $C_i$ breaks it",
+        commutes_with_layer_norm(sp.diag(rotation, rotation.T)),
+        kind="exact",
+    )
+    weakest, worst = 1.0, 0.0
+
+    def breaks(h: int, v: int, seed: int) -> bool:
+        nonlocal weakest, worst
+        a = Architecture(5, h, 2, v, context=3, **ALONE)
+        element = torch.stack([unimodular(v, seed + i)[0] for i in range(h)])
+        change = relative_change(a, seed, element)
+        weakest = min(weakest, change)
+        worst = max(worst, relative_change(a, seed, element, normed=False))
+        return change > 1e-3
+
+    trial = for_all(breaks, h=st.integers(2, 4), v=st.integers(2, 4), seed=st.integers(0, 999))
+    evidence.property(
+        r"drawn layers with the norm before $W_O$ and general $C_i$ of determinant $-1$: the output changes",
+        trial,
+        figures={"smallest change": at_least(weakest, 1e-3)},
+    )
+    evidence.control("the same elements without the norm change nothing", figures={"change": at_most(worst, 1e-11)})
+    a = Architecture(5, 2, 2, 3, context=3, **ALONE)
+    fixing = torch.tensor([[float(e) for e in rotation.row(i)] for i in range(3)], dtype=torch.float64)
+    kept = relative_change(a, 1, torch.stack([fixing, fixing.mT]))
+    evidence.control(
+        r"rotations that fix $\mathbf 1$ change nothing in float64 either", figures={"change": at_most(kept, 1e-13)}
+    )
+
+
+def one_group(a: Architecture, roles: Roles, group: int, seed: int = 0) -> Roles:
+    """An element of one key/value group, the others left alone."""
+    share = a.heads // a.groups
+    moved = group_element(a, roles, seed)
+    keep_heads = [i for i in range(a.heads) if i // share != group]
+    keep_groups = [r for r in range(a.groups) if r != group]
+    mixed = {}
+    for name in (QUERY, KEY, VALUE, OUTPUT):
+        kept = set(keep_heads if name in (QUERY, OUTPUT) else keep_groups)
+        count = a.heads if name in (QUERY, OUTPUT) else a.groups
+        mixed[name] = torch.stack([(roles if i in kept else moved)[name][i] for i in range(count)])
+    return mixed
+
+
+@claim(
+    id="gauge/rem-A.7-2",
+    source="gauge",
+    place="Remark A.7, 2",
+    statement="Shared parameters would couple the transformations of heads and so prevent a direct product.",
+    verdict="inconsistent",
+    correction=r"They tie the heads of a group to one $(A_r,C_r)$; over the groups the continuous part is a direct "
+    r"product, $(GL(d_k)\times GL(d_v))^g$, as Theorem 3.2 has it.",
+)
+def test_product_over_groups(evidence: EvidenceLog) -> None:
+    factors = {g: 2 * g for g in (1, 2, 4)}  # Theorem 3.2: GL(d_k) and GL(d_v) for each r = 1, …, g
+    evidence.audit(
+        r"factors of the continuous part that Theorem 3.2 gives for $h = 4$ shared heads, against none",
+        figures={"factors of a direct product": equal(list(factors.values()), [0] * len(factors))},
+    )
+    layers = [shared((5, 4, g, 2, 3)) for g in (1, 2)]
+    found = census([*layers, shared(SIZES[3])], lambda a: a.groups * (a.d_k**2 + a.d_v**2))
+    evidence.exact(
+        "exact nullity grows in proportion to the number of groups, nothing unexplained",
+        on="correction",
+        figures=found.figures,
+        cases=found.cases,
+    )
+    alone, untied = [], []
+    for seed, a in enumerate([layers[1], shared(SIZES[3])]):
+        function = ExactFunction(a, seed=seed)
+        alone += [function.keeps(partial(one_group, a, group=r)) for r in range(a.groups)]
+        single = partial(group_element, a, seed=seed, of_group=lambda i: i)
+        untied.append(not function.keeps(single))
+    evidence.exact(
+        "an element of any one group keeps the function by itself, over GF(p)",
+        all(alone),
+        on="correction",
+        cases=len(alone),
+    )
+    evidence.control("heads of a group moved by different elements", all(untied), kind="exact")

@@ -1,0 +1,208 @@
+"""Table 1 and §2 on their own terms: which models the assumptions cover, and what A2′ and A6 do."""
+
+from __future__ import annotations
+
+from random import Random
+
+import flint
+import sympy as sp
+
+from proofs_checks.gauge.core_support import ALONE, census
+from proofs_checks.gauge.printed import TABLE_6
+from proofs_checks.gauge.sharing_support import SIZES, shared
+from proofs_checks.gauge.symbolic_support import is_zero
+from proofs_checks.gauge.test_core_maximality import head, layer, on_theta_0, prove_poles
+from symgauge.architecture import Architecture
+from symgauge.claims import EvidenceLog, at_least, claim, equal
+from symgauge.presets import preset
+from symgauge.symbolic.instances import general_matrix
+from symgauge.wiring import wire
+
+# Abstract and §2.1: the models the family is said to encompass, as published configurations (gpt2-xl stands for the
+# shape of GPT-3, whose configuration has no file).
+FAMILY = ("gpt2", "bert-base", "gpt2-xl", "llama-2-7b", "llama-3-8b", "qwen2.5-7b", "qwen3-8b")
+PRIME = 2_147_483_647
+
+
+def departures(a: Architecture) -> list[str]:
+    """Where an architecture leaves §2.1 and A1: softmax attention, LayerNorm, a plain smooth network, no sharing."""
+    found = {
+        "no softmax": a.attention != "softmax",
+        "no LayerNorm": a.norm != "layer",
+        "gated network": a.gated,
+        "shared keys and values": a.groups != a.heads,
+        "normalised queries and keys": a.qk_norm,
+        "kink in the activation": a.activation in ("relu", "relu2"),
+    }
+    return [name for name, holds in found.items() if holds]
+
+
+@claim(
+    id="gauge/sec2-1",
+    source="gauge",
+    place="§2.1",
+    statement="The canonical family (softmax attention, LayerNorm, feed-forward network with a smooth activation) "
+    "encompasses GPT-2, BERT, GPT-3, LLaMA and Qwen.",
+    verdict="inconsistent",
+    correction="GPT-2, BERT and GPT-3 belong to it. LLaMA and Qwen have RMSNorm and a gated network, and those with "
+    "shared keys and values fail A1 as well; Qwen3 also normalises queries and keys.",
+)
+@claim(
+    id="gauge/tab1-A1",
+    source="gauge",
+    place="Table 1, A1",
+    statement="No weight sharing: all production models.",
+    verdict="refuted",
+    correction=r"LLaMA-3, Mistral, Qwen2 and Gemma-2 share keys and values between heads, Falcon-7B has one group. For "
+    r"them the continuous part is that of Theorem 3.2, $g(d_k^2+d_v^2)$, not $h(d_k^2+d_v^2)$.",
+)
+def test_models_covered(evidence: EvidenceLog) -> None:
+    family, sharing = "gauge/sec2-1", "gauge/tab1-A1"
+    outside = {name: departures(preset(name)) for name in FAMILY}
+    evidence.audit(
+        "models named that are not of the family",
+        figures={"models": equal([name for name, why in outside.items() if why], [])},
+        cases=len(FAMILY),
+        only=family,
+    )
+    members = [name for name, why in outside.items() if not why]
+    evidence.audit(
+        "which belong to it, and why the others do not",
+        on="correction",
+        figures={
+            "members": equal(members, ["gpt2", "bert-base", "gpt2-xl"]),
+            "others": [f"{name}: {', '.join(why)}" for name, why in outside.items() if why],
+        },
+        only=family,
+    )
+    names = ("llama-3-8b", "mistral-7b", "qwen2.5-7b", "gemma-2-9b", "falcon-7b")
+    grouped = {name: (preset(name).heads, preset(name).groups) for name in names}
+    evidence.exact(
+        "production models whose heads share keys and values",
+        all(h == g for h, g in grouped.values()),
+        counterexample="LLaMA-3-8B: 32 query heads read 8 key and value heads",
+        figures={"heads and groups": [f"{name}: {h}, {g}" for name, (h, g) in grouped.items()]},
+        cases=len(grouped),
+        only=sharing,
+    )
+    found = census([shared(s) for s in SIZES[:3]], lambda a: a.groups * (a.d_k**2 + a.d_v**2))
+    without = [a.architecture.heads * (a.architecture.d_k**2 + a.architecture.d_v**2) for a in found.accounts]
+    evidence.exact(
+        r"exact nullity of layers with shared keys and values is $g(d_k^2+d_v^2)$, nothing unexplained",
+        on="correction",
+        figures=found.figures | {"without sharing": without},
+        cases=found.cases,
+        only=sharing,
+    )
+
+
+@claim(
+    id="gauge/tab1-A6",
+    source="gauge",
+    place="Table 1, A6",
+    statement=r"$\operatorname{rank}[W_Q\mid W_K] = 2d_k$ and $d\ge2d_k$; GPT-2 has $768\ge128 = 2\times64$.",
+    verdict="holds",
+    remark="True of GPT-2's shape for general weights. The theorem does not need it (gauge/thm-3.6), and it does not "
+    "give what it is introduced for (gauge/sec2-4).",
+)
+def test_stacked_rank(evidence: EvidenceLog) -> None:
+    sizes = TABLE_6["GPT-2"][0]
+    evidence.audit(
+        r"$d$ against $2d_k$ in GPT-2", figures={"d": at_least(sizes.d_model, 2 * sizes.d_k), "2 d_k": 2 * sizes.d_k}
+    )
+    a, rng = preset("gpt2"), Random(0)
+    ranks = []
+    for columns in (2 * a.d_k, 2 * a.d_model):  # the second is more than d columns can bear
+        entries = [rng.randrange(PRIME) for _ in range(a.d_model * columns)]
+        ranks.append(flint.nmod_mat(a.d_model, columns, entries, PRIME).rank())
+    evidence.exact(
+        r"$[W_Q\mid W_K]$ at GPT-2's size has full column rank at a random point modulo $p$, hence on a dense open set",
+        figures={"rank": equal(ranks[0], 2 * a.d_k), "prime": PRIME, "seed": 0},
+    )
+    evidence.control("$2d$ columns do not fit", ranks[1] < 2 * a.d_model, kind="exact")
+
+
+@claim(
+    id="gauge/sec2-2",
+    source="gauge",
+    place="§2.2",
+    statement=r"Head sharing relaxes A2 to (A2′): no two key/value groups have the same key or value subspace.",
+    verdict="inconsistent",
+    correction=r"A2 is the equation $d = hd_v$ of sizes, (A2′) a condition on weights; neither implies the other. It "
+    r"is A1, no sharing, that has to be replaced.",
+)
+def test_relaxed_assumption(evidence: EvidenceLog) -> None:
+    e1, e2 = [1, 0], [0, 1]
+    equal_keys = layer(head(e1, e2, e1, [1, 2]), head([1, 1], e2, e2, [1, -1]))
+    meets_a2 = equal_keys.w_q[0].rows == equal_keys.heads * equal_keys.w_v[0].cols
+    evidence.audit("a relaxation of A2 holds wherever A2 does", not meets_a2 or apart(*equal_keys.w_k))
+    rng = Random(1)
+    wide = [general_matrix(5, 1, rng) for _ in range(4)]
+    evidence.exact(
+        r"$d = h = 2$, $d_k = d_v = 1$, $W_K^{(1)} = W_K^{(2)} = (0,1)^\top$ meets A1–A6 without (A2′); general "
+        r"weights with $d = 5$, $h = 2$, $d_v = 1$ meet (A2′) without A2",
+        on_theta_0(equal_keys)
+        and not apart(*equal_keys.w_k)
+        and apart(*wide[:2])
+        and apart(*wide[2:])
+        and wide[0].rows != 2 * wide[0].cols,
+        on="correction",
+        cases=2,
+    )
+    a = shared(SIZES[0])
+    keys = [name for name in wire(a).shapes if name.endswith("key.weight")]
+    evidence.exact(
+        "with sharing there are fewer key maps than heads, against A1",
+        on="correction",
+        figures={"key maps": equal([wire(a).shapes[k][0] for k in keys], [a.groups]), "heads": a.heads},
+    )
+
+
+def apart(one: sp.Matrix, two: sp.Matrix) -> bool:
+    """Whether two maps have different column spaces."""
+    return bool(sp.Matrix.hstack(one, two).rank() > one.rank())
+
+
+@claim(
+    id="gauge/sec2-4",
+    source="gauge",
+    place="§2.2",
+    statement="A6 makes heads controllable: for each head there are inputs that activate it and suppress the others; "
+    "this holds generically.",
+    verdict="refuted",
+    correction=r"No input switches a softmax head off, and for $d = hd_v$, $d_k = d_v$ not even queries and keys of "
+    r"the other heads can be made small. Identifiability does not need it: for $n\ge3$ the poles of the attention "
+    r"weights tell heads apart, also where A6 fails.",
+)
+def test_controllability(evidence: EvidenceLog) -> None:
+    rng = Random(5)
+    first, second = general_matrix(2, 2, rng), general_matrix(2, 2, rng)  # [W_Q | W_K] of each head: A6 holds
+    active = sp.Matrix([[1, 1]]) * first.inv()
+    evidence.exact(
+        "the token that activates head 1 leaves head 2 without query and key",
+        first.rank() < 2 or second.rank() < 2 or is_zero(active * second),
+        counterexample=r"$d = h = 2$, $d_k = 1$, general weights: $[W_Q^{(1)}\mid W_K^{(1)}]$ is invertible (A6), so "
+        r"$vW_Q^{(1)} = vW_K^{(1)} = 1$ determines $v$, and $v[W_Q^{(2)}\mid W_K^{(2)}]\ne0$",
+        figures={"query and key of head 2": [str(e) for e in active * second]},
+    )
+    weights = (sp.zeros(2) * 3).applyfunc(sp.exp)
+    share = [weights[i, 0] / sum(weights.row(i)) for i in range(2)]
+    evidence.exact(
+        "a head whose scores vanish contributes nothing",
+        share == [0, 0],
+        counterexample=r"two tokens, scores 0: weights $\tfrac12$; the head adds the mean of its values",
+    )
+    evidence.proof(
+        r"query $x$, other tokens $x-\delta$, $x\mapsto\lambda x$, $n\ge3$: heads with different "
+        r"$xM_i\delta^\top$ have disjoint sets of poles",
+        prove_poles(),
+        on="correction",
+    )
+    narrow = [Architecture(w, h, k, v, context=3, **ALONE) for w, h, k, v in ((5, 2, 4, 3), (3, 2, 2, 1))]
+    found = census(narrow, lambda a: a.heads * (a.d_k**2 + a.d_v**2))
+    evidence.exact(
+        r"where $d<2d_k$, so that A6 fails, the exact nullity is still $h(d_k^2+d_v^2)$, nothing unexplained",
+        on="correction",
+        figures=found.figures,
+        cases=found.cases,
+    )
