@@ -156,3 +156,8 @@ def measure_poles(layer: ComplexLayer, other: ComplexLayer, seed: int = 0) -> Po
             errors.append([np.linalg.norm(integrals[j] - (residue if j < 2 else 0)) / size for j in range(3)])
     worst = np.max(errors, axis=0)
     return PoleMeasurement(*(float(e) for e in worst), cases=len(errors))
+
+
+def weakest_pole(layers: Sequence[ComplexLayer]) -> float:
+    """The smallest integral around a layer's own poles, which must not vanish (the control of `measure_poles`)."""
+    return min(float(abs(x.integral(p, 1e-2 * abs(p))).max()) for x in layers for p in x.poles().ravel())
