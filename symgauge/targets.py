@@ -120,7 +120,9 @@ def _from_config(path: Path, seed: int) -> Target:
         # Messages about the content do not know where it came from.
         raise type(error)(f"{path}: {error}") from error
     changed = ", ".join(
-        f"{name} {before} → {after}" for name, (before, after) in made.scaled.items() if before != after
+        f"{name} {before} → {after}" if isinstance(after, int) else f"{name} cut to match"
+        for name, (before, after) in made.scaled.items()
+        if before != after
     )
     notes = (f"{path} is measured as a small {type(made.model).__name__}: {changed}",) if changed else ()
     return Target(made.model, natural_inputs(adapt(made.model).architecture), notes, made.architecture)

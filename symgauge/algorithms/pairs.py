@@ -101,8 +101,8 @@ class Triangular:
 
     @property
     def scale(self) -> Tensor:
-        """‖L‖ ‖R‖ (n, g), Frobenius: rounding moves the product by about ε times this."""
-        return torch.linalg.matrix_norm(self.left_factor) * torch.linalg.matrix_norm(self.right_factor)
+        """‖L‖ ‖R‖ (n, g), spectral: rounding moves the product by about ε times this."""
+        return torch.linalg.matrix_norm(self.left_factor, 2) * torch.linalg.matrix_norm(self.right_factor, 2)
 
 
 @dataclass(frozen=True, eq=False)

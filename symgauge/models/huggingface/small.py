@@ -16,6 +16,7 @@ from symgauge.models.huggingface.adapter import adapt, load
 from symgauge.models.huggingface.family import Config, Family
 from symgauge.models.huggingface.registry import family_of
 from symgauge.models.parameters import random_parameters
+from symgauge.presets import small_depth
 
 # Token ids with a meaning would not fit a small vocabulary, and a padding row would have no derivative.
 _RUN = {
@@ -117,7 +118,7 @@ def from_config(source: str | Path | dict[str, Any], *, seed: int = 0) -> FromCo
     config = _config(family, fields)
     family.check(config)
     architecture = family.architecture(config)
-    small = _shrunk(family, config, min(2, architecture.layers), {})
+    small = _shrunk(family, config, min(small_depth(architecture), architecture.layers), {})
     before, after = config.to_dict(), small.to_dict()
     changed = [name for name in family.sizes(config, 1) if before.get(name) != after[name]]
     scaled = {name: (before.get(name), after[name]) for name in changed}
