@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from symgauge.claims import Entry, Ledger
 from symgauge.reporting import markdown as md
+from symgauge.reporting.findings import in_a_minute
 from symgauge.reporting.lines import headline, kinds, tally, worst_figure
 from symgauge.reporting.source_page import anchor
 from symgauge.reporting.sources import title
@@ -33,6 +34,8 @@ def index_page(ledger: Ledger, extra: Mapping[str, str]) -> str:
         f"{headline(ledger)}. Sampling profile: {ledger.profile}. Each verdict is computed from evidence; "
         "the checks fail where it is not the one on record.",
         "\n".join([*sources, *pages]),
+        "## In a minute",
+        in_a_minute(ledger),
         "## At a glance",
         md.table(header, linked, right=range(1, len(header))),
         md.table(["verdict", "means"], MEANINGS),

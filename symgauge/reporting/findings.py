@@ -1,0 +1,93 @@
+"""The findings that matter most, by source, each tied to the claims that it rests on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from symgauge.claims import Entry, Ledger, Verdict
+from symgauge.reporting import markdown as md
+
+HOLD = (Verdict.HOLDS, Verdict.REPRODUCED)
+FAIL = (Verdict.REFUTED, Verdict.INCONSISTENT)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """text: one or two sentences of Markdown. claims: ids; with one of them undecided or off the record it is none."""
+
+    text: str
+    claims: tuple[str, ...]
+
+
+FINDINGS: dict[str, tuple[Finding, ...]] = {
+    "gauge": (
+        Finding(
+            "**The group is not maximal for the models it names.** GPT-2 small has 1,346,584 free directions, not "
+            "1,179,648; LLaMA-3-8B has 13,338,624 where the paper's formula gives 4,227,072. Biases, norms, gated "
+            "networks, embeddings and the residual stream carry the rest; with them nothing is unexplained.",
+            ("gauge/abs-1", "gauge/true-gpt2", "gauge/true-llama"),
+        ),
+        Finding(
+            "**Layers do not factor.** One change of basis of the residual stream acts on every layer at once: "
+            "orthogonal for RMSNorm, orthogonal and fixing $\\mathbf 1$ for LayerNorm, a permutation always.",
+            ("gauge/thm-4.3", "gauge/thm-C.4", "gauge/eq-64"),
+        ),
+        Finding(
+            "**Bias-free attention alone does have the group claimed**, but by another proof and under other "
+            "conditions: distinct $M_i$, full-rank $W_{O,i}$, three tokens. The printed isolation of heads is "
+            "impossible, and neither $d = h\\,d_v$ nor $d \\ge 2 d_k$ is needed.",
+            ("gauge/thm-3.6", "gauge/eq-29"),
+        ),
+        Finding(
+            "**Under head sharing the discrete group is $S_{h/g} \\wr S_g$**, not $S_h \\times S_g$: found by trying "
+            "every pair of permutations.",
+            ("gauge/thm-3.2c",),
+        ),
+        Finding(
+            "**Algorithms 2 to 4 do not do what they say.** Balancing swaps the Gram matrices instead of balancing "
+            "them, the projection spoils gradients that need none, alignment can move models apart. "
+            "`symgauge.algorithms` has versions that work.",
+            ("gauge/alg-2", "gauge/alg-3", "gauge/alg-4"),
+        ),
+    ),
+}  # fmt: skip
+
+
+def in_a_minute(ledger: Ledger) -> str:
+    """For each source a sentence of counts and its findings; those that this ledger does not bear out are left out."""
+    return md.document(*(_source(ledger, source) for source in ledger.sources))
+
+
+def counts(ledger: Ledger, source: str) -> str:
+    """How many claims hold, hold under added conditions, fail, cannot be reproduced, are undecided."""
+    verdicts = Counter(entry.verdict for entry in ledger.of_source(source))
+    groups = {
+        "hold": sum(verdicts[v] for v in HOLD),
+        "hold under conditions that have to be added": verdicts[Verdict.HOLDS_IF],
+        "fail": sum(verdicts[v] for v in FAIL),
+        "cannot be reproduced": verdicts[Verdict.NOT_REPRODUCIBLE],
+        "are undecided": verdicts[Verdict.UNDECIDED],
+    }
+    told = ", ".join(f"{number} {what}" for what, number in groups.items() if number)
+    return f"Of {sum(groups.values())} claims {told}."
+
+
+def _source(ledger: Ledger, source: str) -> str:
+    borne_out = [finding for finding in FINDINGS.get(source, ()) if _stands(ledger, finding)]
+    bullets = [f"- {md.text(finding.text)} ({_links(finding)})" for finding in borne_out]
+    return md.document(f"**[{source}]({source}.md)**: {counts(ledger, source)}", "\n".join(bullets))
+
+
+def _stands(ledger: Ledger, finding: Finding) -> bool:
+    entries = [ledger.entries.get(claim_id) for claim_id in finding.claims]
+    return all(entry is not None and _decided(entry) for entry in entries)
+
+
+def _decided(entry: Entry) -> bool:
+    return entry.agrees and entry.verdict is not Verdict.UNDECIDED
+
+
+def _links(finding: Finding) -> str:
+    pairs = [claim_id.split("/", 1) for claim_id in finding.claims]
+    return ", ".join(f"[{name}]({source}.md#{name})" for source, name in pairs)
