@@ -1,0 +1,127 @@
+"""Fully connected networks: Lemma C.3 for GELU again, and §8's comparison with their permutation symmetries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import sympy as sp
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from proofs_checks.gauge.symbolic_support import record_identity
+from proofs_checks.gauge.test_core_feed_forward import Network, record_signed_permutations
+from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.exact.dimension import dimension
+from symgauge.exact.probes import Vectors
+from symgauge.symbolic.activations import gelu, homogeneous_scales, odd_part_excess, x
+
+
+class Deep(nn.Module):
+    """A fully connected network x → f(xW + b) → … → linear, in float64."""
+
+    def __init__(self, widths: tuple[int, ...], activation: Callable[[Tensor], Tensor], seed: int = 0) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(seed)
+        self.activation = activation
+        pairs = list(pairwise(widths))
+        self.weights = nn.ParameterList(
+            torch.randn(pair, generator=generator, dtype=torch.float64) / pair[0] ** 0.5 for pair in pairs
+        )
+        self.biases = nn.ParameterList(torch.randn(out, generator=generator, dtype=torch.float64) for _, out in pairs)
+
+    def forward(self, z: Tensor) -> Tensor:
+        for index, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            z = (self.activation(z) if index else z) @ weight + bias
+        return z
+
+
+def nullities(widths: tuple[tuple[int, ...], ...], activation: Callable[[Tensor], Tensor]) -> list[int]:
+    return [dimension(Deep(w, activation), Vectors(1, w[0])).require_decided().nullity for w in widths]
+
+
+@claim(
+    id="gauge/lem-C.3a",
+    source="gauge",
+    place="Lemma C.3",
+    statement=r"The gauge group of the feed-forward network (GELU) is $G_{FFN} = S_{d_{ff}}$.",
+    verdict="holds-if",
+    condition=r"inputs are free (not behind a norm), $v_j\ne0$, the $(w_j,b_j)$ differ pairwise up to sign, and "
+    r"$\sum_{j\in S}w_jv_j^\top\ne0$ for every non-empty set $S$ of units.",
+    remark=r"The printed proof examines the maps $(W_1M,b_1M,M^{-1}W_2)$ only; the counterexample is not one of them.",
+)
+def test_lemma_of_permutations(evidence: EvidenceLog) -> None:
+    before, after = gelu(x) - gelu(-x), (gelu(2 * x) - gelu(-2 * x)) / 2
+    evidence.exact(
+        "networks with equal functions differ by a permutation of units",
+        not (sp.simplify(before - after) == 0 and sp.simplify(before - x) == 0),
+        counterexample=r"$d = 1$, $b = 0$: units $(w,v) = (1,1),(-1,-1)$ and $(2,\tfrac12),(-2,-\tfrac12)$ both give "
+        r"$x$, as $\mathrm{GELU}(z)-\mathrm{GELU}(-z) = z$",
+    )
+    evidence.control("without the factor in front they differ", sp.simplify(before - 2 * after) != 0, kind="exact")
+    record_identity(evidence, "hidden_permutation", on="condition")
+    second = sp.diff(gelu(x), x, 2)
+    evidence.proof(
+        r"$\mathrm{GELU}''$ is even and $\mathrm{GELU}(z)-\mathrm{GELU}(-z) = z$, so beyond permutations only signs of "
+        r"units remain, each at the price of a linear term; rescaling fails, $\lambda\in\{0,1\}$",
+        sp.simplify(second - second.subs(x, -x)) == 0
+        and odd_part_excess("gelu") == 0
+        and homogeneous_scales("gelu") == {sp.Integer(0), sp.Integer(1)},
+        on="condition",
+    )
+    shapes = ((3, 4), (2, 5), (5, 2))
+    found = [dimension(Network(d, f, seed=1), Vectors(1, d)).require_decided() for d, f in shapes]
+    evidence.exact(
+        "no continuous freedom: exact nullity 0",
+        on="condition",
+        figures={
+            "(d, d_ff)": [list(s) for s in shapes],
+            "nullity": equal([f.nullity for f in found], [0] * len(found)),
+            "failure bound": at_most(max(f.failure_bound for f in found), 1e-6),
+            "primes": list(found[0].primes),
+        },
+        cases=len(found),
+    )
+    record_signed_permutations(evidence)
+
+
+@claim(
+    id="gauge/sec8-1",
+    source="gauge",
+    place="§8",
+    statement="Fully connected networks have permutation symmetries $S_n$; these discrete symmetries are much smaller "
+    "than the continuous gauge groups of Transformers.",
+    verdict="holds-if",
+    condition="the activation is not positively homogeneous, and weights are generic (GELU, SiLU, tanh: no continuous "
+    "symmetry; tanh has sign flips besides the permutations).",
+    remark=r"With ReLU every hidden unit has a positive rescaling, as SwiGLU units in Transformers have.",
+)
+def test_fully_connected_networks(evidence: EvidenceLog) -> None:
+    widths = ((2, 4, 3), (3, 4, 2, 1))
+    hidden = [sum(w[1:-1]) for w in widths]
+    relu = nullities(widths, F.relu)
+    z = sp.Symbol("z", real=True)
+    scaled = [sp.simplify(sp.Max(2 * z, 0) / 2 - sp.Max(z, 0)).subs(z, value) for value in (-3, 0, 5)]
+    evidence.exact(
+        "fully connected networks have no continuous symmetry",
+        scaled != [0, 0, 0] or relu == [0] * len(widths),
+        counterexample=r"one ReLU unit: $(w,b,v)\mapsto(2w,2b,\tfrac12v)$; exact nullity 4 and 6, the numbers of "
+        r"hidden units of $(2,4,3)$ and $(3,4,2,1)$",
+        figures={"widths": [list(w) for w in widths], "nullity": relu, "hidden units": hidden},
+        cases=len(widths),
+    )
+    record_identity(evidence, "hidden_permutation", on="condition")
+    record_identity(evidence, "tanh_signs", on="condition")
+    smooth = {name: nullities(widths, f) for name, f in (("gelu", F.gelu), ("silu", F.silu), ("tanh", torch.tanh))}
+    evidence.exact(
+        "exact nullity 0 with GELU, SiLU and tanh, one hidden layer and two",
+        on="condition",
+        figures={name: equal(found, [0, 0]) for name, found in smooth.items()},
+        cases=3 * len(widths),
+    )
+    evidence.control(
+        "the same count with ReLU finds the rescalings",
+        kind="exact",
+        figures={"smallest nullity": at_least(min(relu), 1), "nullity": equal(relu, hidden)},
+    )
