@@ -57,8 +57,8 @@ def split(theta: Tensor, sizes: Sizes) -> Layer:
 
 
 def normal(generator: torch.Generator, *shape: int, device: str | torch.device = "cpu") -> Tensor:
-    """Standard normal float64, drawn on the CPU: the same numbers on every device."""
-    return torch.randn(shape, generator=generator, dtype=torch.float64).to(device)
+    """Standard normal float64, drawn where the generator is; from one on the CPU every device gets the same numbers."""
+    return torch.randn(shape, generator=generator, dtype=torch.float64, device=generator.device).to(device)
 
 
 def draw(sizes: Sizes, generator: torch.Generator, spread: float, device: str | torch.device = "cpu") -> Layer:
