@@ -111,10 +111,12 @@ class Generator(NamedTuple):
     value_output: Tensor
 
 
-def draw_generator(sizes: Sizes, generator: torch.Generator, device: str | torch.device = "cpu") -> Generator:
-    """Independent standard normal entries; no symmetry of the matrices is assumed."""
+def draw_generator(
+    sizes: Sizes, generator: torch.Generator, device: str | torch.device = "cpu", count: tuple[int, ...] = ()
+) -> Generator:
+    """Independent standard normal entries; no symmetry of the matrices is assumed. count: leading dimensions."""
     h, k, v, _ = sizes
-    return Generator(normal(generator, h, k, k, device=device), normal(generator, h, v, v, device=device))
+    return Generator(*(normal(generator, *count, h, n, n, device=device) for n in (k, v)))
 
 
 def tangent(layer: Layer, generator: Generator) -> Layer:
@@ -128,5 +130,8 @@ def exponential(layer: Layer, generator: Generator, t: float) -> Layer:
     x, y = (t * part for part in generator)
     grow, shrink = torch.matrix_exp(y), torch.matrix_exp(-y)
     return Layer(
-        layer.query @ torch.matrix_exp(x), layer.key @ torch.matrix_exp(-x.mT), layer.value @ grow, shrink @ layer.output
+        layer.query @ torch.matrix_exp(x),
+        layer.key @ torch.matrix_exp(-x.mT),
+        layer.value @ grow,
+        shrink @ layer.output,
     )

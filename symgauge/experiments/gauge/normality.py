@@ -65,7 +65,9 @@ def normality(sample: Sample, repetitions: int | None = None) -> Normality:
     """
     sample = np.asarray(sample, dtype=np.float64).ravel()
     if len(sample) < 8 or not np.isfinite(sample).all() or np.ptp(sample) == 0:
-        raise InvalidInput(f"a test of normality needs 8 or more different finite numbers, not {len(sample)} like these")
+        raise InvalidInput(
+            f"a test of normality needs 8 or more different finite numbers, not {len(sample)} like these"
+        )
     n = len(sample)
     repetitions = repetitions or (999 if n <= 10_000 else 199)
     a2, d = (float(found[0]) for found in _distances(sample[None]))
