@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from proofs_checks.gauge.front_heads import record_sectors_factorise, record_weights_identified
+from proofs_checks.gauge.front_heads import IDENTIFIABLE, record_sectors_factorise, record_weights_identified
 from symgauge.claims import EvidenceLog, claim
-
-IDENTIFIABLE = (
-    r"sequences of $n\ge3$ tokens are admitted, $\operatorname{rank}W_{O,i} = d_v$ for every head as well, and the "
-    r"$M_i = W_Q^{(i)}W_K^{(i)\top}$ are pairwise distinct."
-)
 
 
 @claim(
