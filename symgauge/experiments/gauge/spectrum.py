@@ -76,6 +76,6 @@ def spectrum(
 
 
 def _rows(theta: Tensor, x: Tensor, sizes: Sizes) -> Iterator[Tensor]:
-    output, pull = vjp(lambda t: attend(split(t, sizes), x).flatten(), theta)
+    output, pull, *_ = vjp(lambda t: attend(split(t, sizes), x).flatten(), theta)
     unit = torch.eye(output.numel(), dtype=theta.dtype, device=theta.device)
     return map(vmap(lambda cotangent: pull(cotangent)[0]), unit.split(CHUNK))

@@ -32,7 +32,7 @@ def eigenvalue_flops(sizes: Sizes) -> float:
 
 
 def exact_nullity(sizes: Sizes) -> int:
-    """D − rank J in exact arithmetic at a random point: what no threshold can spoil. Raises Undecided if not settled."""
+    """D − rank J in exact arithmetic at a random point, without any threshold. Raises Undecided if not settled."""
     from symgauge import Vectors, dimension
     from symgauge.architecture import Architecture
     from symgauge.errors import Undecided
@@ -75,8 +75,8 @@ def run(setting: Setting) -> Result:
         title="Null dimension of the Hessian",
         place="Table 7, F.5.1",
         protocol=f"Teacher = student, so that the point is critical exactly and the Hessian of the squared loss is "
-        f"$J^\\top J$ / outputs. Sequences of {TOKENS} tokens, {ROWS} outputs per parameter, float64, full spectrum; the "
-        "null dimension is where neighbouring eigenvalues have their widest ratio. Beside it, the exact rank of $J$ "
+        f"$J^\\top J$ / outputs. Sequences of {TOKENS} tokens, {ROWS} outputs per parameter, float64, full spectrum; "
+        "the null dimension is where neighbouring eigenvalues have their widest ratio. Beside it, the exact rank of $J$ "
         "modulo two primes at a random point.",
         comparisons=_comparisons(),
         tables=[_exact_table(exact), _spectra_table(spectra), _threshold_table(unsafe)],

@@ -83,7 +83,7 @@ def run(setting: Setting) -> Result:
         settings={"seed": setting.seed, "tokens": tokens, "weight scale": "1/√d"},
         open_choices={
             "sample that was tested, and its size": "each configuration, and all three together",
-            "whether parameters of the distribution were estimated from the sample": "yes, and the p-values allow for it",
+            "whether mean and variance were estimated from the sample": "yes, and the p-values allow for it",
             "sequence length": f"{tokens}",
             "weight scale, biases, mask": "$1/\\sqrt{d}$, none, none",
         },
@@ -155,11 +155,11 @@ def _findings(
     t = logs[POOLED]
     return [
         f"The errors of all configurations together are not log-normal (W = {t.w:.3f}, A² = {t.a2:.3g}, D = {t.d:.3f}, "
-        f"p at most {max(t.w_p, t.a2_p, t.d_p):.1g} on {t.count:,} trials): the configurations have different means, so "
-        "the distribution has several peaks.",
+        f"p at most {max(t.w_p, t.a2_p, t.d_p):.1g} on {t.count:,} trials): the configurations have different means, "
+        "so the distribution has several peaks.",
         f"Within a configuration, of {logs['h = 4'].count:,} separate trials, log-normality is rejected at 1 % for "
-        f"{len(rejected)} of 3, normality of the errors themselves for {len(as_normal)} of 3. With a standard deviation "
-        "of a few percent of the mean the two differ little"
+        f"{len(rejected)} of 3, normality of the errors themselves for {len(as_normal)} of 3. With a standard "
+        "deviation of a few percent of the mean the two differ little"
         + (", and these samples favour neither." if len(rejected) == len(as_normal) else "."),
         f"At least {100 * inside:.0f} % of the variance goes with the input: the trials of F.2.1, 100 per input, are "
         "far from independent, which the tests assume.",
