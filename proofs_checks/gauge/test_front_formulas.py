@@ -82,6 +82,7 @@ def test_attention_formulas(evidence: EvidenceLog) -> None:
     evidence.control(
         "queries and keys exchanged", figures={"smallest difference": at_least(min(broken), 1e-3)}, only=maps
     )
+    record_integers(evidence, (maps, joined))
     agree, other = [], []
     for a, roles, x in cases:
         module, values = module_output(a, roles, x), heads_of(roles)
@@ -111,6 +112,33 @@ def test_attention_formulas(evidence: EvidenceLog) -> None:
     evidence.control(
         "blocks paired in reverse", sp.simplify(product - crossed) != sp.ZeroMatrix(n, d), kind="proof", only=joined
     )
+
+
+def record_integers(evidence: EvidenceLog, only: tuple[str, ...]) -> None:
+    """Integer weights and tokens, softmax left out, d_k = 4: float64 is exact, so equality is too."""
+    matches, turned = [], []
+    for seed, sizes in enumerate(s for s in ROOTED if s[2] == 4):
+        a = Architecture(*sizes, context=3, attention="linear", **ALONE)
+        generator = torch.Generator().manual_seed(seed)
+        roles = {
+            name: torch.randint(-4, 5, r.shape, generator=generator).double()
+            for name, r in random_parameters(a, seed).items()
+        }
+        x = torch.randint(-4, 5, (3, a.d_model), generator=generator).double()
+        module = exact(forward(a, roles, x.unsqueeze(0))[0])
+        heads = heads_of(roles)
+        joined = sp.Matrix.hstack(*(q * k.T * v / 2 for q, k, v in (projections(exact(x), head) for head in heads)))
+        blocks = [head[3] for head in heads]
+        matches.append(module == joined * sp.Matrix.vstack(*blocks))
+        turned.append(module != joined * sp.Matrix.vstack(*blocks[::-1]))
+    evidence.exact(
+        r"integer weights and tokens without softmax: $[\tfrac12Q_1K_1^\top V_1\|\cdots]W_O$ is the module's output, "
+        r"entry by entry",
+        all(matches),
+        cases=len(matches),
+        only=only,
+    )
+    evidence.control("blocks of $W_O$ in reverse", all(turned), kind="exact", only=only)
 
 
 def record_torch_attention(evidence: EvidenceLog, only: str) -> None:

@@ -9,9 +9,10 @@ from random import Random
 import sympy as sp
 import torch
 
-from proofs_checks.gauge.core_support import ALONE, BIASES
+from proofs_checks.gauge.core_support import ALONE
 from proofs_checks.gauge.printed import BASE_PARAMETERS, GPT_3_PARAMETERS
 from proofs_checks.gauge.symbolic_support import is_zero
+from proofs_checks.gauge.test_core_biases import BIASED
 from proofs_checks.gauge.test_core_local import quadratic_loss
 from proofs_checks.gauge.test_counts import BASE, BASE_LAYERS, GPT_3, GPT_3_LAYERS, gauge_dimension
 from symgauge.architecture import Architecture
@@ -48,7 +49,7 @@ def test_hessian_kernel(evidence: EvidenceLog) -> None:
         on="condition",
     )
     record_float_hessians_on_condition(evidence)
-    a = Architecture(4, 2, 1, 2, context=3, **ALONE, **{name: True for name in BIASES if name != "ff_bias"})
+    a = Architecture(4, 2, 1, 2, context=3, **ALONE, **BIASED)
     roles, x = random_parameters(a, 1), random_inputs(a, 1, batch=30)
     matrix = hessian(squared_loss(a, x, function_of(a, x)(roles)), Flat.of(a).join(roles))
     found = len(matrix) - rank_with_gap(matrix, 1e3).rank

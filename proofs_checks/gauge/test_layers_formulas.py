@@ -149,7 +149,8 @@ def test_residual_recursion(evidence: EvidenceLog) -> None:
         counterexample=r"Post-LN, $d = 2$, $W_O = 0$: of $(3,1)$ layer $l+1$ receives $\mathrm{LN}(3,1) = (1,-1)$",
         figures={"digits of the module's value": DIGITS},
     )
-    gaps, apart = [], []
+    gaps: list[float] = []
+    apart: list[float] = []
     for seed, (placement, norm) in enumerate((("pre", "layer"), ("pre", "rms"), ("pre", "none"), ("post", "layer"))):
         a = Architecture(4, 2, 3, 1, d_ff=5, layers=2, placement=placement, norm=norm, context=3)  # type: ignore[arg-type]
         roles, stream = random_parameters(a, seed), random_inputs(a, seed)

@@ -26,13 +26,13 @@ def astray_from(origin: str) -> list[str]:
     return sorted(p.section for p in POINTERS if p.origin == origin and astray(p))
 
 
-def audit_pointers(evidence: EvidenceLog, origin: str, **details: str) -> None:
+def audit_pointers(evidence: EvidenceLog, origin: str, only: str) -> None:
     total = sum(p.origin == origin for p in POINTERS)
     evidence.audit(
         f"pointers of {origin} that miss what they name",
         figures={"sections": equal(astray_from(origin), [])},
         cases=total,
-        **details,
+        only=only,
     )
 
 
@@ -66,7 +66,7 @@ def audit_pointers(evidence: EvidenceLog, origin: str, **details: str) -> None:
 def test_pointers(evidence: EvidenceLog) -> None:
     count, rotary, norm = "gauge/x-1", "gauge/x-2", "gauge/x-3"
     for origin, only in (("Corollary 3.7", count), ("Corollary 3.8", rotary), ("Corollary 4.1", norm)):
-        audit_pointers(evidence, origin, only=only)
+        audit_pointers(evidence, origin, only)
     origins = sorted({p.origin for p in POINTERS if astray(p)})
     evidence.control(
         "the other pointers of the text to its appendices are right, but for one of §7.2 (complexity is in G.4)",
@@ -191,7 +191,7 @@ def test_symbols(evidence: EvidenceLog) -> None:
 
 
 def affine_step(shift: int) -> sp.Matrix:
-    """The map of (q, k), written on (q, k, 1), that adds a number to q and halves k: (1, 1) goes to (2, 1/2) for shift 1."""
+    """The map of (q, k), written on (q, k, 1), that adds ``shift`` to q and halves k."""
     return sp.Matrix([[1, 0, shift], [0, sp.Rational(1, 2), 0], [0, 0, 1]])
 
 
