@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import permutations, product
-
 import sympy as sp
 
 from proofs_checks.gauge.core_support import ALONE, census
 from proofs_checks.gauge.explicit_attention import same
+from proofs_checks.gauge.proof_components import record_components
 from proofs_checks.gauge.proof_points import (
     general_layer,
     generic,
@@ -28,13 +27,10 @@ from proofs_checks.gauge.proof_poles import (
 )
 from proofs_checks.gauge.symbolic_support import proves
 from symgauge.architecture import Architecture
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.claims import EvidenceLog, at_least, at_most, claim
 from symgauge.profiles import scale
 from symgauge.symbolic import linearised
-from symgauge.symbolic.group import GaugeElement, act, random_element
-from symgauge.symbolic.proof import prove_equal
-from symgauge.symbolic.tangent import Attention
-from symgauge.symbolic.words import Facts
+from symgauge.symbolic.group import act, random_element
 
 E1, E2 = [1, 0], [0, 1]
 
@@ -170,45 +166,6 @@ def record_assumptions_not_needed(evidence: EvidenceLog) -> None:
         figures=found.figures,
         cases=found.cases,
     )  # fmt: skip
-
-
-def record_components(evidence: EvidenceLog) -> None:
-    """Elements of every sign pattern and permutation: 2^{2h}h! different components of the fibre, h = 1, 2."""
-    counts, kept = [], []
-    for heads in (1, 2):
-        point, found = general_layer(4, heads, 2, 2, seed=heads), set()
-        for signs in product((1, -1), repeat=2 * heads):
-            for sigma in permutations(range(heads)):
-                blocks = [sp.ImmutableMatrix([[s, 0], [3, 1]]) for s in signs]
-                moved = act(point, GaugeElement(tuple(blocks[:heads]), tuple(blocks[heads:]), sigma))
-                kept.append(same(point, moved, tokens=3, cases=1))
-                found.add(component(point, moved))
-        counts.append(len(found))
-    evidence.exact(
-        r"$2^{2h}h!$ elements of all signs of $\det A_i$, $\det C_i$ and all permutations keep the function and have "
-        r"different component labels, $h = 1, 2$",
-        all(kept),
-        figures={"labels": equal(counts, [4, 32])},
-        cases=len(kept),
-    )
-    a, q, left = sp.MatrixSymbol("A", 3, 3), sp.MatrixSymbol("W_Q", 5, 3), sp.MatrixSymbol("W_Q⁺", 3, 5)
-    evidence.proof(
-        r"on the fibre $A_i = W_Q^{(\sigma(i))+}W_Q'^{(i)}$ and $C_i$ likewise are continuous functions of $\theta'$, "
-        r"and $\sigma$ is locally constant as the $M_i$ are distinct; determinants that never vanish keep their signs "
-        r"along a path, so no path joins two labels",
-        proves(lambda: prove_equal(left * (q * a), a, Facts(equations=((left * q, sp.Identity(3)),)))),
-    )
-
-
-def component(start: Attention, end: Attention) -> tuple[tuple[int, int, int], ...]:
-    """(σ(i), sign det A_i, sign det C_i) for every head of a point on the fibre of ``start``."""
-    labels = []
-    for i in range(end.heads):
-        m = end.w_q[i] * end.w_k[i].T
-        j = next(j for j in range(start.heads) if start.w_q[j] * start.w_k[j].T == m)
-        a, c = (w.pinv() * v for w, v in ((start.w_q[j], end.w_q[i]), (start.w_v[j], end.w_v[i])))
-        labels.append((j, int(sp.sign(a.det())), int(sp.sign(c.det()))))
-    return tuple(labels)
 
 
 @claim(

@@ -1,0 +1,141 @@
+"""The quotient by the group: its dimension (§5.2, (77)), and head permutations as paths (end of the proof of E.5)."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from proofs_checks.gauge.core_support import ALONE, census, describe
+from proofs_checks.gauge.explicit_attention import same
+from proofs_checks.gauge.proof_components import component, record_components
+from proofs_checks.gauge.proof_points import general_layer
+from proofs_checks.gauge.symbolic_support import proves
+from symgauge.architecture import Architecture
+from symgauge.claims import EvidenceLog, at_least, claim, equal
+from symgauge.exact.accounting import account
+from symgauge.models.reference import ReferenceModel
+from symgauge.numeric import fibre_dimension_float, random_inputs
+from symgauge.symbolic import linearised
+from symgauge.symbolic.group import GaugeElement, act
+
+QUOTIENT = (
+    r"attention without biases and norms, $n\ge3$: one layer, or a stack with residual connections; general parameters."
+)
+LAYERS = tuple(Architecture(*size, context=3, **ALONE) for size in ((4, 2, 1, 2), (5, 2, 3, 2), (5, 3, 2, 4)))
+STACKS = (
+    Architecture(4, 2, 1, 2, layers=2, context=3, causal=False),
+    Architecture(3, 2, 2, 1, layers=2, context=3),
+    Architecture(3, 1, 2, 1, layers=3, context=3),
+)
+
+
+def claimed(a: Architecture) -> int:
+    """L·h(d_k² + d_v²)."""
+    return a.layers * a.heads * (a.d_k**2 + a.d_v**2)
+
+
+@claim(
+    id="gauge/sec5-4",
+    source="gauge",
+    place="§5.2",
+    statement=r"The effective dimension is $\dim\Theta-L\,h(d_k^2+d_v^2)$.",
+    verdict="holds-if",
+    condition=QUOTIENT,
+    remark="For GPT-2, BERT and LLaMA it is an upper bound: biases, norms and the residual stream take off more.",
+)
+@claim(
+    id="gauge/eq-77",
+    source="gauge",
+    place="(77)",
+    statement=r"$\dim_{eff} = \dim\Theta-\dim G_{\max} = \dim\Theta-L\,h(d_k^2+d_v^2)$.",
+    verdict="holds-if",
+    condition=QUOTIENT + r" $G_{\max}$ has to be read as the product over layers.",
+    remark=r"Definition 3.1 makes $G_{\max}$ the group of one layer, so the two right sides agree at $L = 1$ only. As "
+    r"a flow on this quotient gradient descent does not exist, see `gauge/thm-E.4a`.",
+)
+def test_effective_dimension(evidence: EvidenceLog) -> None:
+    biased = Architecture(2, 1, 1, 1, context=3, key_bias=True, **ALONE)
+    rank = account(biased).fibre
+    evidence.exact(
+        "effective dimension (exact rank of the Jacobian) of one head with a key bias, $d = 2$, $d_k = d_v = 1$",
+        figures={"rank": equal(rank.parameters - rank.nullity, rank.parameters - claimed(biased))},
+        counterexample=r"$d = 2$, $h = d_k = d_v = 1$ with a key bias: 9 parameters, and the rank is 6, not 7: $b_K$ "
+        r"is free",
+    )
+    heads, d_k, d_v, layers = (sp.Symbol(letter, positive=True) for letter in ("h", "d_k", "d_v", "L"))
+    group = heads * (d_k**2 + d_v**2)
+    evidence.audit(
+        r"the two right sides of (77), with $\dim G_{\max}$ as in Definition 3.1 and Corollary 3.7, as functions of "
+        r"$L$",
+        figures={"difference": equal(str(sp.factor(layers * group - group)), "0")},
+        only="gauge/eq-77",
+    )
+    evidence.proof(
+        r"for every size: the action is free where $W_Q$ and $W_V$ have full rank, so an orbit has the dimension of "
+        r"the group, $h(d_k^2+d_v^2)$ per layer",
+        proves(linearised.prove_freeness),
+        on="condition",
+    )
+    alone, stacked = census(LAYERS, claimed), census(STACKS, claimed)
+    evidence.exact(
+        "exact rank of single layers: $P-h(d_k^2+d_v^2)$, nothing unexplained",
+        on="condition",
+        figures=alone.figures,
+        cases=alone.cases,
+    )
+    evidence.exact(
+        "exact rank of stacks of two and three layers with residual connections: $P-L\\,h(d_k^2+d_v^2)$",
+        on="condition",
+        figures=stacked.figures,
+        cases=stacked.cases,
+    )
+    a = STACKS[1]
+    measured = fibre_dimension_float(ReferenceModel(a, seed=1), random_inputs(a, 1, batch=60))
+    evidence.numeric(
+        f"the same rank in float64, with its gap ({describe(a)})",
+        on="condition",
+        figures={"nullity": equal(measured.nullity, claimed(a)), "gap": at_least(measured.singular.gap, 1e4)},
+    )
+    open_stack = account(STACKS[0].replace(residual=False)).fibre.nullity
+    evidence.control(
+        r"a stack without residual connections has $d^2$ more: $GL(d)$ between its layers",
+        kind="exact",
+        figures={"nullity": equal(open_stack, claimed(STACKS[0]) + 16)},
+    )
+
+
+@claim(
+    id="gauge/E.5-disc",
+    source="gauge",
+    place="Theorem E.5, end of the proof",
+    statement=r"For head permutations the path is instantaneous at $t = 0$ or $t = 1$ (as part of a continuous path).",
+    verdict="inconsistent",
+    correction=r"A jump is no continuous path, and none exists: with distinct $M_i$ the permuted point lies in another "
+    r"component of the fibre. There are $2^{2h}h!$ components.",
+)
+def test_permutations_are_no_paths(evidence: EvidenceLog) -> None:
+    point = general_layer(3, 2, 1, 1, seed=3)
+    one = sp.ImmutableMatrix([[1]])
+    swapped = act(point, GaugeElement((one, one), (one, one), (1, 0)))
+    t = sp.Symbol("t", real=True)
+    start, end = (sp.Matrix([entry for w in (*p.w_q, *p.w_k) for entry in w]) for p in (point, swapped))
+    jump = start + sp.Heaviside(t - 1, 1) * (end - start)
+    gap = (jump.subs(t, 1) - jump.applyfunc(lambda entry: sp.limit(entry, t, 1, "-"))).norm()
+    evidence.audit(
+        "distance between the end of the path and its limit from the left, for a swap of two heads of an integer layer",
+        figures={"jump": equal(str(gap), "0")},
+        counterexample=r"the path stays at $\theta$ for $t<1$ and is $\theta\cdot\sigma\ne\theta$ at $t = 1$",
+    )
+    m_1, m_2 = sp.symbols("m_1 m_2", real=True)
+    discriminant = (m_1 + m_2) ** 2 - 4 * m_1 * m_2
+    evidence.proof(
+        r"the fibre fixes $m_1+m_2$ and $m_1m_2$ (an entry of $M_1$, $M_2$ in which they differ), hence "
+        r"$(m_1-m_2)^2\ne0$: $m_1-m_2$ keeps its sign along every path, and a swap changes it",
+        sp.expand(discriminant - (m_1 - m_2) ** 2) == 0,
+        on="correction",
+    )
+    evidence.exact(
+        "the swapped layer is the same function and has another component label",
+        same(point, swapped, tokens=3, cases=2) and component(point, swapped) != component(point, point),
+        on="correction",
+    )
+    record_components(evidence, on="correction")
