@@ -96,8 +96,8 @@ def run(setting: Setting) -> Result:
         place="F.5.2",
         protocol=f"$L(\\theta) = \\|\\mathrm{{MHA}}(X;\\theta) - Y\\|^2$ for a layer with {SIZES}, {TOKENS} tokens, "
         f"float64. {points} random $(\\theta, X, Y)$ × {DIRECTIONS} gauge directions = {count:,} tests per weight "
-        "scale. The cosine $|\\langle\\nabla L, v\\rangle| / (\\|\\nabla L\\| \\|v\\|)$ does not depend on what the source "
-        "leaves open; the absolute value does. Controls: random directions; the gradient with weight decay "
+        "scale. The cosine $|\\langle\\nabla L, v\\rangle| / (\\|\\nabla L\\| \\|v\\|)$ does not depend on what the "
+        "source leaves open; the absolute value does. Controls: random directions; the gradient with weight decay "
         "($\\lambda\\|\\theta\\|^2/2$, scaled so that both parts are equally long).",
         comparisons=[
             Comparison(
@@ -122,9 +122,10 @@ def run(setting: Setting) -> Result:
         findings=[
             f"Orthogonality holds to rounding: the largest cosine is {worst:.1e}, against {random:.1e} for random "
             f"directions and {decay:.1e} with weight decay, which breaks the symmetry.",
-            f"The absolute number says little: with choices that the source leaves open it runs from {min(absolute):.1e} "
-            f"to {max(absolute):.1e}, on both sides of the limit {LIMIT:.0e}. For weights of size 0.02 and the summed loss it "
-            f"is {summed['0.02']:.2e}; printed is {PRINTED:.2e}.",
+            f"The absolute number says little: with choices that the source leaves open it runs from "
+            f"{min(absolute):.1e} to {max(absolute):.1e}, on both sides of the limit {LIMIT:.0e}. For weights of "
+            f"size 0.02 "
+            f"and the summed loss it is {summed['0.02']:.2e}; printed is {PRINTED:.2e}.",
         ],
     )
 

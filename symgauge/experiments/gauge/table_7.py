@@ -76,8 +76,8 @@ def run(setting: Setting) -> Result:
         place="Table 7, F.5.1",
         protocol=f"Teacher = student, so that the point is critical exactly and the Hessian of the squared loss is "
         f"$J^\\top J$ / outputs. Sequences of {TOKENS} tokens, {ROWS} outputs per parameter, float64, full spectrum; "
-        "the null dimension is where neighbouring eigenvalues have their widest ratio. Beside it, the exact rank of $J$ "
-        "modulo two primes at a random point.",
+        "the null dimension is where neighbouring eigenvalues have their widest ratio. Beside it, the exact rank of "
+        "$J$ modulo two primes at a random point.",
         comparisons=_comparisons(),
         tables=[_exact_table(exact), _spectra_table(spectra), _threshold_table(unsafe)],
         figures=[_figure(spectra, unsafe)],
