@@ -16,6 +16,7 @@ from symgauge.symmetries.head_mixing import HeadMixing
 from symgauge.symmetries.norm_folds import MeanDirection, NormGain, NullDirection
 from symgauge.symmetries.stream_maps import StreamMap, StreamScale
 from symgauge.symmetries.stream_shear import StreamShear
+from symgauge.symmetries.token_constants import TokenKeyShift, TokenValueShift
 from symgauge.wiring import wire
 
 REGISTRY: tuple[type[Symmetry], ...] = (
@@ -41,6 +42,8 @@ REGISTRY: tuple[type[Symmetry], ...] = (
     StreamMap,
     StreamScale,
     StreamShear,
+    TokenKeyShift,
+    TokenValueShift,
     TiedTokenShift,
     TiedNullDirection,
     LogitShift,

@@ -68,6 +68,7 @@ _CASES: dict[str, dict[str, Any]] = {
     "no-norm-values-biased": {**SIZES, **BIASES, "output_bias": False},
     "no-norm": {**SIZES, **BIASES, "head_bias": True},
     "no-norm-tied": {**SIZES, **BIASES, "rotary": TURNING, "d_k": 4, "groups": 1, "key_bias": False, "tied": True},
+    "few-tokens": {**SIZES, "groups": 2, "vocabulary": 8, "activation": "relu"},
 }  # fmt: skip
 ARCHITECTURES = {name: Architecture(**fields, name=name) for name, fields in _CASES.items()}
 

@@ -18,6 +18,7 @@ from tests.symmetries.evidence import VISIBLE, difference, inputs, point, roundi
 
 ALONE = {
     "key-bias": "softmax does not see it",
+    "token-key-shift": "softmax does not see it",
     "router-shift": "softmax over the chosen experts does not see it",
     "unused-types": "the rows are never read",
     "writer-mean": "each writer's mean is unseen by itself",
@@ -38,7 +39,8 @@ def moves_alone(a: Architecture, family: str, role: str) -> str | None:
         return "only what the output map kills moves"
     if family == "reader-null-direction" and not a.norm_offset:
         return "without an offset there is no constant to take back"
-    if family == "reader-null-direction" and role.endswith("key.weight") and len(unseen_key_channels(a)) == a.d_k:
+    constant = family in ("reader-null-direction", "token-value-shift")
+    if constant and role.endswith("key.weight") and len(unseen_key_channels(a)) == a.d_k:
         return "the constant goes into the keys, where softmax does not see it"
     return None
 
