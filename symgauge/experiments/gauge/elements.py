@@ -12,6 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from symgauge.errors import InvalidInput
 from symgauge.experiments.gauge.layer import Layer, Sizes, normal
 from symgauge.experiments.gauge.trials import Biases
 
@@ -36,14 +37,23 @@ class Elements(NamedTuple):
 
     def each(self) -> Iterator[Elements]:
         """One element after the other, without the leading axis."""
-        count = next(len(part[0] if isinstance(part, Pair) else part) for part in self if part is not None)
+        count = min(len(part[0] if isinstance(part, Pair) else part) for part in self if part is not None)
         for e in range(count):
-            pairs = (None if p is None else Pair(p.matrix[e], p.inverse[e]) for p in self[:2])
-            yield Elements(*pairs, None if self.order is None else self.order[e])
+            query_key, value_output = (
+                None if pair is None else Pair(pair.matrix[e], pair.inverse[e])
+                for pair in (self.query_key, self.value_output)
+            )
+            yield Elements(query_key, value_output, None if self.order is None else self.order[e])
 
     def only(self, *sectors: str) -> Elements:
         """These elements with all other sectors at rest; sectors: of SECTORS."""
-        return Elements(*(part if name in sectors else None for name, part in zip(SECTORS, self, strict=True)))
+        if unknown := set(sectors) - set(SECTORS):
+            raise InvalidInput(f"no sector is called {min(unknown)!r}; there are {', '.join(SECTORS)}")
+        return Elements(
+            self.query_key if "query-key" in sectors else None,
+            self.value_output if "value-output" in sectors else None,
+            self.order if "order" in sectors else None,
+        )
 
 
 def orthogonal(generator: torch.Generator, *shape: int) -> Tensor:

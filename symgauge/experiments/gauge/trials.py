@@ -96,7 +96,7 @@ class Evaluator:
 
     def __call__(self, weights: Packed, x: Tensor, out: Tensor) -> Tensor:
         """x (N·tokens, d) → out, of the same shape."""
-        (h, d_k, d_v, _), n, width = self.sizes, self.tokens, self.width
+        (h, _, d_v, _), n, width = self.sizes, self.tokens, self.width
         rows = len(x)
         count = rows // n
         projected = self._projected[: rows * h * width]
