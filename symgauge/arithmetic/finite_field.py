@@ -128,7 +128,12 @@ class FiniteField:
 
     def matmul(self, a: Residues, b: Residues) -> Residues:
         """Matrix product over the last two axes, batched as :func:`torch.matmul`; both at least two-dimensional."""
-        return self._bilinear(self._matmul, a, b)
+        if a.im is None or b.im is None:
+            return self._bilinear(self._matmul, a, b)
+        # Karatsuba: three products of matrices in place of four, for sums that cost next to nothing.
+        re, im = self._matmul(a.re, b.re), self._matmul(a.im, b.im)
+        both = self._matmul(self._add(a.re, a.im), self._add(b.re, b.im))
+        return Residues(self._sub(re, im), self._sub(self._sub(both, re), im))
 
     def sum(self, a: Residues, dims: Sequence[int], keepdim: bool = False) -> Residues:
         """Sum over axes; exact for up to 2³² summands."""
