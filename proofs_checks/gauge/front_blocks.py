@@ -7,9 +7,10 @@ from functools import partial
 from typing import Any
 
 from hypothesis import strategies as st
+from torch import Tensor
 
 from proofs_checks.gauge.core_actions import head_element
-from proofs_checks.gauge.core_support import BIASES, EPSILON, ExactFunction
+from proofs_checks.gauge.core_support import BIASES, EPSILON, ExactFunction, Roles
 from symgauge import strategies as sg
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, at_most, for_all
@@ -24,6 +25,11 @@ def block(placement: str, **sizes: int) -> Architecture:
     a = Architecture(sizes.get("d", 5), sizes.get("h", 2), sizes.get("d_k", 3), sizes.get("d_v", 4), d_ff=6,
                      context=3, **BLOCK)  # fmt: skip
     return a.replace(placement=placement)
+
+
+def keys_left_out(a: Architecture, roles: Roles, seed: int) -> dict[str, Tensor]:
+    """An element without its key part: a break for every drawn A (a symmetric one forgives A⁻¹ for A⁻ᵀ)."""
+    return {name: x for name, x in head_element(a, roles, seed).items() if ".key." not in name}
 
 
 def record_norm_compatibility(
@@ -49,8 +55,7 @@ def record_norm_compatibility(
         roles, x = random_parameters(a, seed), random_inputs(a, seed)
         found = measure_invariance(a, roles, lambda r, s: head_element(a, r, s), seed, x)
         worst = max(worst, found.ratio)
-        broken = head_element(a, roles, seed, wrong_inverse=True)
-        weakest = min(weakest, assert_changes(a, roles, broken, x, margin=1e-6))
+        weakest = min(weakest, assert_changes(a, roles, keys_left_out(a, roles, seed), x, margin=1e-6))
         return found.holds
 
     fixed: dict[str, Any] = {"norm": "layer", "norm_offset": True, "rotary": None, "gated": False}
@@ -63,5 +68,5 @@ def record_norm_compatibility(
         only=only,
     )
     evidence.control(
-        r"$A^{-1}$ for $A^{-\top}$ on drawn blocks", figures={"smallest change": at_least(weakest, 1e-6)}, only=only
+        "keys left as they were, on drawn blocks", figures={"smallest change": at_least(weakest, 1e-6)}, only=only
     )
