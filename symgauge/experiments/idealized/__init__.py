@@ -1,0 +1,3 @@
+"""The experiments of the idealized paper (sections 4 to 7), each with the controls that its conclusions need."""
+
+TITLE = "Characterizing Parameterization Ambiguity in Idealized Autoregressive Transformers"
