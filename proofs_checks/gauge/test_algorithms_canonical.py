@@ -1,0 +1,223 @@
+"""The canonical slice of Proposition E.9: its existence, the order of heads, and rotary encoding."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import sympy as sp
+import torch
+
+from proofs_checks.gauge.algorithms_support import ABSOLUTE, drawn_layers, relative_change_of_outputs
+from proofs_checks.gauge.symbolic_support import is_zero, proves
+from symgauge.algorithms import AttentionParameters, GaugeElement, apply, canonicalize, random_element
+from symgauge.algorithms.printed import algorithm_2, formula_84, geometric_mean, power
+from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.symbolic import balancing
+from symgauge.symbolic.identities import d, d_k, d_v, matrix
+from symgauge.symbolic.proof import prove_equal
+from symgauge.symbolic.words import Facts
+
+
+def grams(p: AttentionParameters) -> tuple[torch.Tensor, torch.Tensor]:
+    return p.query.mT @ p.query, p.key.mT @ p.key
+
+
+def imbalance(p: AttentionParameters) -> float:
+    """‖G_Q − G_K‖ / ‖G_Q‖, the worst head."""
+    query, key = grams(p)
+    return float((torch.linalg.matrix_norm(query - key) / torch.linalg.matrix_norm(query)).max())
+
+
+def balanced(p: AttentionParameters) -> AttentionParameters:
+    """The form of E.9 by A = (G_Q⁻¹ # G_K)^½ and C = (W_VᵀW_V)^(−½), heads ordered."""
+    query, key = grams(p)
+    a = power(geometric_mean(torch.linalg.inv(query), key), 0.5)
+    c = power(p.value.mT @ p.value, -0.5)
+    moved = apply(p, GaugeElement(a, c, torch.arange(p.heads)))
+    order = (torch.linalg.matrix_norm(moved.query) + torch.linalg.matrix_norm(moved.key)).argsort(descending=True)
+    return moved.replace(**{name: x[order] for name, x in moved.tensors().items()})
+
+
+@claim(
+    id="gauge/prop-E.9a",
+    source="gauge",
+    place="Proposition E.9",
+    statement=r"On the generic stratum a gauge transformation to balanced $W_Q$, $W_K$, orthonormal $W_V$ and "
+    r"ordered heads "
+    r"exists.",
+    verdict="holds",
+    remark=r"$A = (G_Q^{-1}\# G_K)^{1/2}$, not the printed (84). With $W_QW_K^\top = U\Sigma V^\top$ another choice is "
+    r"$W_Q = U\Sigma^{1/2}$, $W_K = V\Sigma^{1/2}$, which leaves only signs.",
+)
+def test_canonical_form_exists(evidence: EvidenceLog) -> None:
+    evidence.proof("for every size: $T$ solves $TG_QT = G_K$", proves(balancing.prove_mean_solves))
+    evidence.proof("for every size: $A = T^{1/2}$ balances", proves(balancing.prove_root_balances))
+    w_v, r = matrix("W_V", d, d_v), matrix("R", d_v, d_v)
+    facts = Facts(symmetric=(r,), equations=((w_v.T * w_v, r * r),))
+    evidence.proof(
+        r"for every size: $C = (W_V^\top W_V)^{-1/2}$ makes $W_V$ orthonormal",
+        proves(lambda: prove_equal((w_v * r.I).T * (w_v * r.I), sp.Identity(d_v), facts)),
+    )
+    u, v, s = matrix("U", d, d_k), matrix("V", d, d_k), matrix("S", d_k, d_k)
+    unit = Facts(diagonal=(s,), equations=((u.T * u, sp.Identity(d_k)), (v.T * v, sp.Identity(d_k))))
+    evidence.proof(
+        r"for every size: $(U\Sigma^{1/2}, V\Sigma^{1/2})$ is balanced",
+        proves(lambda: prove_equal((u * s).T * (u * s), (v * s).T * (v * s), unit)),
+    )
+    worst, kept, ordered, cases, wrong = 0.0, 0.0, True, 0, [1.0, 1.0]
+    eye = torch.eye(4, dtype=torch.float64)
+    for layer, seed in drawn_layers("plain"):
+        found = balanced(layer)
+        values = float((found.value.mT @ found.value - eye).norm())
+        worst, kept = max(worst, imbalance(found), values), max(kept, relative_change_of_outputs(layer, found, seed))
+        sizes = torch.linalg.matrix_norm(found.query) + torch.linalg.matrix_norm(found.key)
+        ordered &= bool((sizes.diff() < 0).all())
+        query, key = grams(layer)
+        for i, a in enumerate((formula_84(query, key), geometric_mean(torch.linalg.inv(query), key))):
+            one = torch.eye(4, dtype=torch.float64).repeat(3, 1, 1)
+            wrong[i] = min(wrong[i], imbalance(apply(layer, GaugeElement(a, one, torch.arange(3)))))
+        cases += 1
+    evidence.numeric(
+        "random layers: balanced, orthonormal, ordered, the outputs kept",
+        ordered and worst < 1e-10 and kept < 1e-10,
+        figures={"worst condition": at_most(worst, 1e-10), "change of outputs": at_most(kept, 1e-10)},
+        cases=cases,
+    )
+    evidence.control(
+        "(84), and $A = T$, in place of $T^{1/2}$", figures={"least imbalance": at_least(min(wrong), 1e-2)}
+    )
+    evidence.exact(
+        "four rational pairs of Gram matrices", is_zero(*(p.imbalance(p.root_of_mean) for p in PAIRS)), cases=len(PAIRS)
+    )
+
+
+PAIRS = (
+    balancing.EXAMPLE,
+    balancing.SCALARS,
+    balancing.GramPair(sp.Matrix([[3, -1], [-1, 1]]), sp.Matrix([[2, 1], [1, 1]]) / 3),
+    balancing.GramPair(sp.Matrix([[2, 1, 0], [1, 2, 0], [0, 0, 1]]), sp.Matrix([[1, 0, 0], [0, 2, 1], [0, 1, 3]])),
+)
+
+Head = tuple[Fraction, Fraction]
+
+
+def key_of_algorithm_2(head: Head) -> Fraction:
+    """‖W_Q‖ + ‖W_K‖ of a positive scalar head after A = T = W_K / W_Q."""
+    q, k = head
+    mean = k / q
+    return q * mean + k / mean
+
+
+@claim(
+    id="gauge/E.9-order",
+    source="gauge",
+    place="E.9 (3), Algorithm 2",
+    statement=r"Ordering the fixed heads by $\|W_Q^{(i)}\|_F+\|W_K^{(i)}\|_F$ removes the permutation ambiguity.",
+    verdict="holds-if",
+    condition=r"the heads were balanced by $T^{1/2}$ (not by Algorithm 2 or (84)) and no two norms agree; the sum "
+    r"is then "
+    r"$2\,\|M_i\|_*^{1/2}$",
+    remark=r"E.9 prints $W_O^{(i)}$ for $W_Q^{(i)}$, also in $(W_O^{(i)}A_i)^\top(W_O^{(i)}A_i)$, where only the "
+    r"query can be "
+    r"meant, and output maps are written $W_{O,i}$: a misprint of the text at hand more likely than a contradiction.",
+)
+def test_order_of_heads(evidence: EvidenceLog) -> None:
+    first, second = (Fraction(1), Fraction(1)), (Fraction(1), Fraction(3, 2))
+    moved = (first[0] * 10, first[1] / 10)
+    orders = [key_of_algorithm_2(head) > key_of_algorithm_2(second) for head in (first, moved)]
+    evidence.exact(
+        "after Algorithm 2 gauge-equivalent layers are ordered alike",
+        orders[0] == orders[1],
+        counterexample=r"$d = d_k = 1$, heads $(W_Q,W_K) = (1,1)$ and $(1,\frac32)$: sums $2 < \frac52$; with the "
+        r"first head "
+        r"written $(10,\frac1{10})$ the sum is $10.1 > \frac52$. Algorithm 2 exchanges the two norms, so their sum "
+        r"stays what "
+        r"the gauge made it",
+        figures={"sums": [str(key_of_algorithm_2(head)) for head in (first, second, moved)]},
+    )
+    u, s = matrix("U", d, d_k), matrix("S", d_k, d_k)
+    facts = Facts(diagonal=(s,), equations=((u.T * u, sp.Identity(d_k)),))
+    evidence.proof(
+        r"for every size: a balanced factor $W = U\Sigma^{1/2}$ has $W^\top W = \Sigma$, so "
+        r"$\|W\|_F^2 = \operatorname{tr}\Sigma$",
+        proves(lambda: prove_equal((u * s).T * (u * s), s * s, facts)),
+        on="condition",
+    )
+    nuclear, same, differ, cases = 0.0, 0.0, 0.0, 0
+    for layer, seed in drawn_layers("plain"):
+        other = apply(layer, random_element(layer, seed, 100))
+        keys = [_sums(balanced(p)) for p in (layer, other)]
+        singular = torch.linalg.svdvals(layer.query @ layer.key.mT).sum(-1).sort(descending=True).values
+        nuclear = max(nuclear, float((keys[0] - 2 * singular.sqrt()).norm() / keys[0].norm()))
+        same = max(same, float((keys[0] - keys[1]).norm() / keys[0].norm()))
+        printed = [_sums(algorithm_2(p)) for p in (layer, other)]
+        differ = max(differ, float((printed[0] - printed[1]).norm() / printed[0].norm()))
+        cases += 1
+    evidence.numeric(
+        r"random layers in two gauges: the sums are $2\|M_i\|_*^{1/2}$ and agree",
+        on="condition",
+        figures={"from the nuclear norm": at_most(nuclear, 1e-10), "between gauges": at_most(same, 1e-9)},
+        cases=cases,
+    )
+    evidence.control("the same sums after Algorithm 2", figures={"difference": at_least(differ, 1e-2)})
+
+
+def _sums(p: AttentionParameters) -> torch.Tensor:
+    return (torch.linalg.matrix_norm(p.query) + torch.linalg.matrix_norm(p.key)).sort(descending=True).values
+
+
+@claim(
+    id="gauge/E.9-rope",
+    source="gauge",
+    place="Proposition E.9, §7.2",
+    statement="The canonical form applies to the canonical family, rotary models included.",
+    verdict="holds-if",
+    condition="positions are absolute; with rotary encoding balancing has to stay inside the commutant, which "
+    "equates the "
+    "norms of queries and keys plane by plane",
+)
+def test_rotary_models(evidence: EvidenceLog) -> None:
+    w_q, w_k = sp.eye(2), sp.diag(4, 1)
+    a = sp.diag(2, 1)  # T^½ for these: T = diag(4, 1)
+    rotation = sp.Matrix([[3, 4], [-4, 3]]) / 5
+    is_balance = is_zero((w_q * a).T * (w_q * a) - (w_k * a.inv()).T * (w_k * a.inv()))
+    before, after = w_q * rotation * w_k.T, (w_q * a) * rotation * (w_k * a.inv().T).T
+    evidence.exact(
+        "the balancing transformation keeps the scores between different positions",
+        not is_balance or is_zero(before - after),
+        counterexample=r"$d = d_k = 2$, $W_Q = I$, $W_K = \mathrm{diag}(4,1)$, rotation "
+        r"$\frac15\begin{pmatrix}3&4\\-4&3\end{pmatrix}$: $A = \mathrm{diag}(2,1)$ balances, and $W_QRW_K^\top$ "
+        r"goes from "
+        r"$\frac15\begin{pmatrix}12&4\\-16&3\end{pmatrix}$ to $\frac15\begin{pmatrix}12&8\\-8&3\end{pmatrix}$",
+        figures={"before": str((5 * before).tolist()), "after": str((5 * after).tolist())},
+    )
+    worst, plane, cases = 0.0, 0.0, 0
+    for layer, seed in drawn_layers(*ABSOLUTE, "rotary"):
+        other = apply(layer, random_element(layer, seed, 100))
+        one, two = canonicalize(layer), canonicalize(other)
+        worst = max(worst, one.parameters.distance(two.parameters) / one.parameters.norm())
+        worst = max(worst, relative_change_of_outputs(layer, one.parameters, seed))
+        if layer.rotary is not None:
+            plane = max(plane, _plane_imbalance(one.parameters))
+        cases += 1
+    evidence.numeric(
+        "`canonicalize`: one form in two gauges, outputs kept, for absolute positions and for rotary encoding",
+        on="condition",
+        figures={"worst": at_most(worst, 1e-9), "imbalance of a plane": at_most(plane, 1e-10)},
+        cases=cases,
+    )
+    broken = 1.0
+    for layer, seed in drawn_layers("rotary"):
+        unmasked = AttentionParameters(**layer.tensors())  # as if positions were absolute
+        form = canonicalize(unmasked).parameters
+        as_rotary = AttentionParameters(**form.tensors(), rotary=layer.rotary)
+        broken = min(broken, relative_change_of_outputs(layer, as_rotary, seed))
+    evidence.control("the form for absolute positions on rotary layers", figures={"change": at_least(broken, 1e-3)})
+    evidence.exact("numbers that can be fixed per plane", on="condition", figures={"real numbers": equal(2 * 1**2, 2)})
+
+
+def _plane_imbalance(p: AttentionParameters) -> float:
+    """Largest relative difference of query and key norms on a plane (rotate-half layout of three planes)."""
+    query = p.query.reshape(p.groups, -1, p.d_k)
+    sizes = [x.square().sum(1).reshape(p.groups, 2, -1).sum(1) for x in (query, p.key)]
+    return float(((sizes[0] - sizes[1]).abs() / sizes[0]).max())

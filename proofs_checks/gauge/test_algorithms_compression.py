@@ -1,0 +1,237 @@
+"""Compression by gauge fixing: what is stored less, and what is not (§1, §7.2, §9, Definition E.6)."""
+
+from __future__ import annotations
+
+from random import Random
+
+import sympy as sp
+
+from proofs_checks.gauge.algorithms_support import drawn_layers, relative_change_of_outputs
+from proofs_checks.gauge.symbolic_support import is_zero, proves
+from symgauge.algorithms import apply, canonicalize, compress, expand, group_dimension, random_element
+from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.symbolic import balancing
+from symgauge.symbolic.identities import d, d_k, matrix
+from symgauge.symbolic.instances import general_matrix
+from symgauge.symbolic.lie_algebra import matrix_units
+from symgauge.symbolic.proof import prove_equal
+
+MINOR = (
+    r"the gauge is fixed by an identity block in every $W_K$ and $W_V$ (not by the form of §7.2), arithmetic is "
+    r"exact, and "
+    r"the factors have full rank"
+)
+SIZES = ((3, 1), (5, 2), (7, 3))  # (d, d_k)
+GPT_2 = {"layers": 12, "h": 12, "d_k": 64, "d_v": 64}
+
+
+def with_unit_block(left: sp.Matrix, right: sp.Matrix) -> tuple[sp.Matrix, sp.Matrix]:
+    """(L Bᵀ, R B⁻¹) with B the top square block of R: the same L Rᵀ, and an identity on top of R."""
+    block = right[: right.cols, :]
+    return left * block.T, right * block.inv()
+
+
+@claim(
+    id="gauge/intro-6",
+    source="gauge",
+    place="§1 (4)",
+    statement="The gauge structure enables lossless compression eliminating millions of parameters.",
+    verdict="holds-if",
+    condition=MINOR + r"; at $h = 12$, $d_k = d_v = 64$ and 12 layers these are 1,179,648",
+)
+@claim(
+    id="gauge/sec7.2-c",
+    source="gauge",
+    place="§7.2",
+    statement="This compression is exact, preserving the network function perfectly while reducing parameter count.",
+    verdict="holds-if",
+    condition=MINOR,
+    remark=r"In floats a form is reached up to rounding, about $\varepsilon$ times the conditions of the factors; "
+    r"what is "
+    r"stored then comes back bit by bit.",
+)
+def test_lossless_compression(evidence: EvidenceLog) -> None:
+    base = general_matrix(4, 2, Random(1))
+    turn = sp.Matrix([[3, 4], [-4, 3]]) / 5
+    fixed = [base[i, j] == (base * turn)[i, j] for i in range(4) for j in range(2)]
+    same = is_zero(base * base.T - (base * turn) * (base * turn).T)
+    evidence.exact(
+        "the form of §7.2 fixes an entry that then need not be stored",
+        not same or any(fixed),
+        counterexample=r"$W_Q = W_K = B$ and $W_Q = W_K = BO$ with a rational rotation $O$: both balanced, the same "
+        r"function, and no entry in common",
+        only="gauge/sec7.2-c",
+    )
+    removed = 12 * balancing.kept_and_removed(12, 64, 64)[0]
+    evidence.exact(
+        "dimensions that the form of §7.2 removes from GPT-2 small, in all",
+        removed >= 10**6,
+        counterexample="599,040, less than one million; and none of them is an entry of a matrix",
+        figures={"removed": equal(removed, 599_040)},
+        only="gauge/intro-6",
+    )
+    rng = Random(7)
+    good, meets, cases = True, True, 0
+    for width, rank in SIZES:
+        left, right = general_matrix(width, rank, rng), general_matrix(width, rank, rng)
+        a = general_matrix(rank, rank, rng)
+        new_left, new_right = with_unit_block(left, right)
+        good &= is_zero(new_left * new_right.T - left * right.T, new_right[:rank, :] - sp.eye(rank))
+        other = with_unit_block(left * a, right * a.inv().T)
+        meets &= is_zero(new_left - other[0], new_right - other[1])
+        cases += 1
+    evidence.exact("with the unit block the product is kept, exactly", good, on="condition", cases=cases)
+    evidence.exact("gauge-equivalent factors get the same form, exactly", meets, on="condition", cases=cases)
+    count = GPT_2["layers"] * GPT_2["h"] * (GPT_2["d_k"] ** 2 + GPT_2["d_v"] ** 2)
+    evidence.exact(
+        "numbers of GPT-2 small that then need no storage",
+        on="condition",
+        figures={"numbers": equal(count, 1_179_648)},
+        only="gauge/intro-6",
+    )
+    stored, worst, weakest, cases = [], 0.0, 1.0, 0
+    for layer, seed in drawn_layers():
+        found = canonicalize(layer, "minor")
+        packed = compress(found)
+        back = expand(packed)
+        exact = all((x == back.tensors()[name]).all() for name, x in found.parameters.tensors().items())
+        stored.append(exact and packed.values.numel() == layer.size - group_dimension(layer))
+        worst = max(worst, relative_change_of_outputs(layer, back, seed) / found.rounding)
+        flat = layer.replace(key=layer.key.index_fill(1, found.minors[0].rows[0, 0], 0.0))
+        weakest = min(weakest, relative_change_of_outputs(layer, flat, seed))
+        cases += 1
+    evidence.numeric(
+        r"`compress` and `expand` on random layers (sharing, biases, rotary encoding): $\dim G$ numbers fewer, the "
+        r"form back "
+        "bit by bit, the outputs within the form's stated rounding",
+        all(stored) and worst <= 1,
+        on="condition",
+        figures={"layers stored so": equal(sum(stored), cases), "change / stated rounding": at_most(worst, 1.0)},
+        cases=cases,
+    )
+    evidence.control("as many entries set to zero instead", figures={"change of outputs": at_least(weakest, 1e-3)})
+
+
+@claim(
+    id="gauge/def-E.6",
+    source="gauge",
+    place="Definition E.6",
+    statement=r"A condition $\Psi:\Theta\to\mathbb R^{\dim G}$ with $\Psi(\theta) = 0$ selects a unique "
+    r"representative from each "
+    r"gauge orbit; on the slice redundant parameters are eliminated.",
+    verdict="holds-if",
+    condition=r"only orbits in an open dense chart are asked for: with $\Psi$ = (a square block of $W_K$) $-\,I$, "
+    r"those "
+    r"on which the block is invertible",
+    remark=r"No continuous slice exists for all orbits once $d_k<d$: turning $W_Q$ and $W_K$ by $\pi$ in a plane "
+    r"is a closed "
+    r"path of functions that takes the parameters to their negatives.",
+)
+def test_gauge_slice(evidence: EvidenceLog) -> None:
+    key = sp.Matrix([0, 1])
+    a = sp.Symbol("a", nonzero=True)
+    evidence.exact(
+        r"the slice 'top entry of $W_K$ is 1' meets every orbit",
+        sp.solve((key / a)[0] - 1, a) != [],
+        counterexample=r"$d = 2$, $d_k = 1$, $W_K = (0,1)^\top$ of full rank: its orbit is $(0, 1/a)^\top$",
+    )
+    t = sp.Symbol("t", real=True)
+    turn = sp.Matrix([[sp.cos(t), -sp.sin(t)], [sp.sin(t), sp.cos(t)]])
+    query, path = turn * sp.Matrix([1, 2]), turn * sp.Matrix([3, 1])
+    loop = sp.simplify((query * path.T).subs(t, sp.pi) - (query * path.T).subs(t, 0))
+    reversed_ = is_zero(query.subs(t, sp.pi) + query.subs(t, 0), path.subs(t, sp.pi) + path.subs(t, 0))
+    # A continuous slice along the loop is (q(t)a(t), k(t)/a(t)), a never 0; closing it needs a(π) = −a(0).
+    lengths = sp.simplify((query.T * query)[0]) == 5 and sp.simplify((path.T * path)[0]) == 10
+    evidence.proof(
+        r"a continuous slice through all orbits of $d = 2$, $d_k = 1$ exists",
+        not (is_zero(loop) and reversed_ and lengths),
+        counterexample=r"$W_Q(t) = R_t(1,2)^\top$, $W_K(t) = R_t(3,1)^\top$, $0\le t\le\pi$: the function returns, the "
+        r"parameters to their negatives, so the scale $a(t)$ of a continuous slice would go from $a$ to $-a$ without 0",
+    )
+    b, m = matrix("B", d_k, d_k), matrix("A", d_k, d_k)
+    evidence.proof(
+        r"for every size: if a block is $I$ before and after, $I A^{-\top} = I$, so $A = I$: at most one point per "
+        r"orbit",
+        proves(lambda: prove_equal((b * (m.I).T) * m.T, b)),
+        on="condition",
+    )
+    w_k = matrix("W_K", d, d_k)
+    evidence.proof(
+        r"for every size: $A = B^\top$ with $B$ the block gives $BA^{-\top} = I$, so there is one, and "
+        r"$W_QW_K^\top$ stays",
+        proves(lambda: prove_equal(b * b.T.I.T, sp.Identity(d_k)))
+        and proves(lambda: prove_equal(matrix("W_Q", d, d_k) * b.T * (w_k * b.I).T, matrix("W_Q", d, d_k) * w_k.T)),
+        on="condition",
+    )
+    equations = [k * k for _, k in SIZES]
+    ranks = []
+    for width, rank in SIZES:
+        block = general_matrix(width, rank, Random(rank))[:rank, :]
+        units = matrix_units(rank)
+        ranks.append(sp.Matrix([list(block * unit.T) for unit in units]).rank())
+    evidence.exact(
+        r"rank of $\Psi$ along the orbit, per head: all of $d_k^2$",
+        on="condition",
+        figures={"ranks": equal(ranks, equations)},
+        cases=len(SIZES),
+    )
+    evidence.control("a singular block", (sp.Matrix([[1, 2], [2, 4]])).rank() < 2, kind="exact")
+
+
+@claim(
+    id="gauge/sec9-1",
+    source="gauge",
+    place="§9",
+    statement=r"Gauge canonicalization yields KV caches in a compression-friendly basis, composes multiplicatively "
+    r"with head "
+    r"sharing (factor $h/g$), and preserves the function exactly.",
+    verdict="not-reproducible",
+    correction=r"The function is preserved, and sharing makes the cache $h/g$ times smaller with or without "
+    r"canonicalization; a change of basis alters neither the cache's size nor its rank.",
+)
+def test_caches(evidence: EvidenceLog) -> None:
+    evidence.missing(
+        "what a compression-friendly basis is, and a measure of it before and after",
+        "any cache that was compressed, with rate and loss",
+        "the gain of canonicalization that is to multiply $h/g$",
+    )
+    rng = Random(5)
+    tokens, key = general_matrix(6, 4, rng), general_matrix(4, 2, rng)
+    a = general_matrix(2, 2, rng)
+    before, after = tokens * key, tokens * key * a.inv().T
+    evidence.exact(
+        r"rank and size of cached keys $XW_K$ and $XW_KA^{-\top}$",
+        on="correction",
+        figures={"ranks": equal([before.rank(), after.rank()], [2, 2]), "sizes": equal(after.shape, before.shape)},
+    )
+    worst, weakest, cases = 0.0, 1.0, 0
+    for layer, seed in drawn_layers("plain", "shared", "rotary"):
+        moved = apply(layer, random_element(layer, seed, 30))
+        found = canonicalize(moved).parameters
+        cached = (layer.key.numel() + layer.value.numel(), found.key.numel() + found.value.numel())
+        worst = max(worst, relative_change_of_outputs(layer, found, seed) if cached[0] == cached[1] else 1.0)
+        weakest = min(weakest, relative_change_of_outputs(layer, found.replace(key=moved.key), seed))
+        cases += 1
+    evidence.numeric(
+        "canonicalized layers: outputs to rounding, cached numbers per token the same",
+        on="correction",
+        figures={"change": at_most(worst, 1e-11)},
+        cases=cases,
+    )
+    evidence.control("the keys left in their old basis", figures={"change": at_least(weakest, 1e-3)})
+
+
+@claim(
+    id="gauge/sec9-2",
+    source="gauge",
+    place="§9",
+    statement=r"For verifiable inference any prover cost that scales with K/V heads inherits the layerwise "
+    r"factorisation and "
+    r"the $h/g$ reduction.",
+    verdict="not-reproducible",
+    remark="A cost proportional to the number of key/value heads falls by $h/g$ by definition; that is arithmetic "
+    "of head "
+    "sharing and needs no gauge group.",
+)
+def test_prover_cost(evidence: EvidenceLog) -> None:
+    evidence.missing("a prover", "its cost as a function of the architecture", "a measured or derived cost")
