@@ -229,7 +229,7 @@ def _loss(path: Path) -> Figure:
     return Figure(
         "figure-1",
         "Relative change of the loss along a gauge orbit, by target. It is rounding, which grows with the condition of "
-        "the group element: flat within 1e-14 near the start, and lost in the end.",
+        "the group element: flat within 1e-14 near the start, and lost in the end. Exact zeros are drawn at 1e-17.",
         [Panel("loss along the orbit", "t", "|loss(t) / loss(0) − 1|", [*curves, error, model], "linear", "log",
                {"limit of the source": LIMIT})],
     )  # fmt: skip
