@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.func import grad
 
 from symgauge.algorithms import AttentionParameters, random_attention
 from symgauge.architecture import Architecture, Rotary
@@ -69,6 +70,16 @@ def inner(one: AttentionParameters, two: AttentionParameters) -> float:
 def gaussian_like(p: AttentionParameters, seed: int) -> AttentionParameters:
     generator = torch.Generator().manual_seed(seed)
     return p.map(lambda x: torch.randn(x.shape, generator=generator, dtype=torch.float64))
+
+
+def gradient_of(p: AttentionParameters, seed: int = 0) -> AttentionParameters:
+    """Gradient of a squared loss of a layer's outputs."""
+    x = inputs_for(p, seed)
+
+    def loss(tensors: dict[str, Tensor]) -> Tensor:
+        return (layer_outputs(p.replace(**tensors), x) - 1).square().sum()
+
+    return p.replace(**grad(loss)(p.tensors()))
 
 
 @dataclass(frozen=True)

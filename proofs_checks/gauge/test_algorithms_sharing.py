@@ -1,0 +1,37 @@
+"""What sharing keys and values does to the dimension of the gauge group, as §7.5 counts it."""
+
+from __future__ import annotations
+
+from proofs_checks.gauge.core_support import census
+from proofs_checks.gauge.sharing_support import GENERIC, record_resplitting, shared
+from symgauge.architecture import Rotary
+from symgauge.claims import EvidenceLog, claim
+
+
+@claim(
+    id="gauge/sec7.5",
+    source="gauge",
+    place="§7.5",
+    statement=r"If $h$ queries share $g$ key/value groups, the continuous gauge dimension per layer is "
+    r"$g(d_k^2+d_v^2)$ instead of "
+    r"$h(d_k^2+d_v^2)$, with RoPE $g(d_k+d_v^2)$.",
+    verdict="holds-if",
+    condition=GENERIC[:-1]
+    + r", there are no biases, and with RoPE all planes turn by different angles outside $\pi\mathbb Z$.",
+    remark="That this quantifies a trade-off with expressiveness is a gloss: the dimension of the gauge group says "
+    "nothing of "
+    "which functions are reached.",
+)
+def test_dimension_with_sharing(evidence: EvidenceLog) -> None:
+    plain = [shared(sizes) for sizes in ((7, 4, 2, 3, 2), (5, 3, 1, 2, 4))]
+    record_resplitting(evidence, plain[0], "gauge/sec7.5")
+    counted = census(plain, lambda a: a.groups * (a.d_k**2 + a.d_v**2))
+    nullities = [found.fibre.nullity for found in counted.accounts]
+    evidence.exact(
+        "exact nullity of attention with sharing", on="condition", figures=counted.figures, cases=counted.cases
+    )
+    rotary = [shared((7, 4, 2, 4, 3), Rotary.standard(4)), shared((5, 3, 1, 2, 4), Rotary.standard(2))]
+    counted = census(rotary, lambda a: a.groups * (a.d_k + a.d_v**2))
+    evidence.exact("the same with RoPE", on="condition", figures=counted.figures, cases=counted.cases)
+    unshared = [a.heads * (a.d_k**2 + a.d_v**2) for a in plain]
+    evidence.control("the count without sharing on the same layers", nullities != unshared, kind="exact")
