@@ -104,7 +104,7 @@ class CriticalLayer:
     away_vectors: Tensor
 
     @classmethod
-    def of(cls, a: Architecture, seed: int = 0, batch: int = 30) -> CriticalLayer:
+    def of(cls, a: Architecture, seed: int = 0, batch: int = 16) -> CriticalLayer:
         roles, other = random_parameters(a, seed), random_parameters(a, seed + 100)
         inputs, flat = random_inputs(a, seed, batch=batch), Flat.of(a)
         chosen = [f for f in families(a) if f.name in ("query-key", "value-output")]

@@ -7,7 +7,7 @@ row of the layer is Σ_i (λx − w_i δ) N_i, w_i = σ(ln(n−1) − λt_i), a 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import sympy as sp
@@ -90,8 +90,8 @@ class ComplexLayer:
     def random(cls, d: int, heads: int, d_k: int, d_v: int, seed: int, tokens: int = 3) -> ComplexLayer:
         """Gaussian weights and tokens."""
         rng = np.random.default_rng(seed)
-        weights = (rng.standard_normal((heads, *shape)) for shape in ((d, d_k), (d, d_k), (d, d_v), (d_v, d)))
-        return cls(*weights, rng.standard_normal(d), rng.standard_normal(d), tokens)
+        q, k, v, o = (rng.standard_normal((heads, *shape)) for shape in ((d, d_k), (d, d_k), (d, d_v), (d_v, d)))
+        return cls(q, k, v, o, rng.standard_normal(d), rng.standard_normal(d), tokens)
 
     def at(self, lam: complex) -> np.ndarray:
         """The last row of the output (d,), by softmax itself and not by the formula."""
@@ -127,10 +127,10 @@ class ComplexLayer:
         rng = np.random.default_rng(seed)
         heads, d_k, d_v = len(self.w_q), self.w_q.shape[2], self.w_v.shape[2]
         a, c = (rng.standard_normal((heads, s, s)) + 2 * np.diag([-1.0] + [1.0] * (s - 1)) for s in (d_k, d_v))
-        new = (
-            self.w_q @ a, self.w_k @ np.linalg.inv(a).transpose(0, 2, 1), self.w_v @ c, np.linalg.inv(c) @ self.w_o
-        )  # fmt: skip
-        return ComplexLayer(*(w[::-1] for w in new), self.x, self.delta, self.tokens)
+        on_keys, on_outputs = np.linalg.inv(a).transpose(0, 2, 1), np.linalg.inv(c)
+        moved = self.w_q @ a, self.w_k @ on_keys, self.w_v @ c, on_outputs @ self.w_o
+        q, k, v, o = (w[::-1] for w in moved)
+        return replace(self, w_q=q, w_k=k, w_v=v, w_o=o)
 
 
 @dataclass(frozen=True)
@@ -154,8 +154,8 @@ def measure_poles(layer: ComplexLayer, other: ComplexLayer, seed: int = 0) -> Po
             size = np.linalg.norm(residue)
             integrals = [x.integral(pole, radius) for x in (layer, moved, other)]
             errors.append([np.linalg.norm(integrals[j] - (residue if j < 2 else 0)) / size for j in range(3)])
-    worst = np.max(errors, axis=0)
-    return PoleMeasurement(*(float(e) for e in worst), cases=len(errors))
+    own, gauge_equivalent, elsewhere = map(float, np.max(errors, axis=0))
+    return PoleMeasurement(own, gauge_equivalent, elsewhere, len(errors))
 
 
 def weakest_pole(layers: Sequence[ComplexLayer]) -> float:

@@ -200,13 +200,19 @@ def test_from_curvature_to_kernel(evidence: EvidenceLog) -> None:
         cases=len(found),
         only=proof,
     )
+    evidence.numeric(
+        "softmax layers and a stack of two, at exact critical points: generators are in the kernel",
+        on="correction",
+        figures={"residual": at_most(max(kernel_residual(c.loss, c.theta, c.vectors) for c in found), 1e-12)},
+        cases=len(found),
+        only=step,
+    )
     evidence.control(
         "random directions, and generators away from critical points",
         figures={
             "random": at_least(min(kernel_residual(c.loss, c.theta, c.random_vectors()) for c in found), 1e-3),
             "away": at_least(min(kernel_residual(c.loss, c.away, c.away_vectors) for c in found), 1e-4),
         },
-        only=proof,
     )
 
 
@@ -262,13 +268,12 @@ def test_horizontal_hessian(evidence: EvidenceLog) -> None:
                                                                               "ff_bias"}))  # fmt: skip
     evidence.numeric(
         "softmax layers at exact minima: smallest over largest eigenvalue on the horizontal space, and the nullity",
-        figures={"smallest": at_least(min(smallest), 1e-11), "nullity": equal(nullities, expected)},
+        figures={"smallest": at_least(min(smallest), 1e-9), "nullity": equal(nullities, expected)},
         cases=len(smallest),
     )
     evidence.control(
         "with biases the horizontal Hessian is singular: smallest over largest eigenvalue, below rounding",
-        _horizontal(biased) < 1e-13,
-        figures={"smallest": _horizontal(biased)},
+        figures={"smallest": at_most(_horizontal(biased), 1e-13)},
     )
 
 

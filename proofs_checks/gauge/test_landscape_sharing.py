@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import sympy as sp
 import torch
@@ -16,7 +17,7 @@ from symgauge.numeric.critical import hessian_nullity, kernel_residual
 from symgauge.symbolic.commutant import rotation_matrix
 from symgauge.symbolic.instances import general_matrix
 
-LONE = {"residual": False}
+LONE: dict[str, Any] = {"residual": False}
 # Plain grouped heads; one group; rotary; rotary with two unrotated channels; and stacks of two, with a residual stream.
 PLAIN = (
     Architecture(5, 4, 2, 1, groups=2, context=3, **LONE),

@@ -6,13 +6,16 @@ from dataclasses import replace
 from random import Random
 
 import sympy as sp
+import torch
 
-from proofs_checks.gauge.core_support import census
+from proofs_checks.gauge.core_support import ALONE, Roles, census
 from proofs_checks.gauge.sharing_support import GENERIC, SIZES, record_resplitting, shared
 from proofs_checks.gauge.symbolic_support import is_zero, proves
-from symgauge.claims import EvidenceLog, at_least, claim, equal
-from symgauge.models.reference import ReferenceModel
-from symgauge.numeric import fibre_dimension_float, random_inputs
+from symgauge.architecture import Architecture
+from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.models.reference import ReferenceModel, random_parameters
+from symgauge.numeric import assert_changes, fibre_dimension_float, measure_invariance, random_inputs
+from symgauge.profiles import scale
 from symgauge.symbolic import head_mixing
 from symgauge.symbolic import lie_algebra as lie
 from symgauge.symbolic.identities import d, d_k, d_v, matrix
@@ -72,6 +75,40 @@ def test_isolation_equation(evidence: EvidenceLog) -> None:
     w_v, w_o = general_matrix(3, 2, rng), general_matrix(2, 3, rng)
     shear = head_mixing.head_changes(w_v, w_o, sp.Matrix([[1, 1], [0, 1]]), 2)
     evidence.control("a shear across heads is noticed", not is_zero(*shear), kind="exact")
+    record_float_mixing(evidence)
+
+
+def record_float_mixing(evidence: EvidenceLog) -> None:
+    """Drawn block-diagonal P on a layer keep the function, not (44); one entry outside the blocks changes it."""
+    a = Architecture(7, 3, 4, 2, context=4, **ALONE)
+    value, output = (f"layers.0.attention.{role}.weight" for role in ("value", "output"))
+    ratios, misfits, changes = [], [], []
+    for seed in range(scale(4, 20)):
+        roles, x = random_parameters(a, seed), random_inputs(a, seed)
+        generator = torch.Generator().manual_seed(seed)
+        blocks = torch.eye(2, dtype=torch.float64) + torch.randn(3, 2, 2, generator=generator, dtype=torch.float64) / 2
+        mixing = torch.block_diag(*blocks)
+        stacked = roles[output].reshape(6, 7)
+        misfits.append(float((stacked - mixing @ stacked).norm() / stacked.norm()))
+
+        def act(r: Roles, p: torch.Tensor) -> dict[str, torch.Tensor]:
+            values = r[value].transpose(0, 1).reshape(7, 6) @ p
+            outputs = torch.linalg.solve(p, r[output].reshape(6, 7))
+            return {value: values.reshape(7, 3, 2).transpose(0, 1), output: outputs.reshape(3, 2, 7)}
+
+        ratios.append(measure_invariance(a, roles, act, mixing, x).ratio)
+        mixing[0, -1] += 1
+        changes.append(assert_changes(a, roles, {**roles, **act(roles, mixing)}, x))
+    evidence.numeric(
+        "drawn block-diagonal $P$ on a layer of three heads keep it in float64, far from satisfying (44)",
+        on="correction",
+        figures={
+            "largest observed / allowed": at_most(max(ratios), 1.0),
+            "relative misfit of (44)": at_least(min(misfits), 1e-1),
+        },
+        cases=len(ratios),
+    )
+    evidence.control("one entry outside the blocks", figures={"change": at_least(min(changes), 1e-3)})
 
 
 @claim(
@@ -142,19 +179,19 @@ def test_independence_of_blocks(evidence: EvidenceLog) -> None:
 def test_maximality_under_sharing(evidence: EvidenceLog) -> None:
     record_resplitting(evidence, shared((5, 2, 1, 2, 3)), "gauge/B.7-max")
     w_k, k_ = matrix("W_K", d, d_k), matrix("W_K'", d, d_k)
-    left, steps = matrix("W_K'⁺", d_k, d), []
-    for head in "12":
+    left = matrix("W_K'⁺", d_k, d)
+    by_rank = Facts(equations=((left * k_, sp.Identity(d_k)),))
+
+    def tied(head: str) -> bool:
         q, q_ = matrix(f"W_Q{head}", d, d_k), matrix(f"W_Q{head}'", d, d_k)
-        by_rank = Facts(equations=((left * k_, sp.Identity(d_k)),))
-        same_scores = Facts(equations=((q_ * k_.T, q * w_k.T),))
-        word = q_ * k_.T * left.T
-        steps.append(proves(lambda word=word, q_=q_, by_rank=by_rank: prove_equal(word, q_, by_rank)))
-        tied = q * (w_k.T * left.T)
-        steps.append(proves(lambda word=word, tied=tied, same=same_scores: prove_equal(word, tied, same)))
+        word, same_scores = q_ * k_.T * left.T, Facts(equations=((q_ * k_.T, q * w_k.T),))
+        by_condition = proves(lambda: prove_equal(word, q * (w_k.T * left.T), same_scores))
+        return by_condition and proves(lambda: prove_equal(word, q_, by_rank))
+
     evidence.proof(
         r"for every size: heads $i$ of a group with $M_i' = M_i$ have $W_Q^{(i)\prime} = W_Q^{(i)}A$ with one $A = "
         r"W_K^\top(W_K^{\prime+})^\top$, in which no head occurs; $C$ likewise, from $W_V$ alone",
-        all(steps),
+        tied("1") and tied("2"),
         on="condition",
     )
     v_, v, o, o_ = matrix("W_V'", d, d_v), matrix("W_V", d, d_v), matrix("W_O", d_v, d), matrix("W_O'", d_v, d)

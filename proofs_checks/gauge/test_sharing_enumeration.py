@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from hypothesis import strategies as st
 
-from proofs_checks.gauge.proof_relabelings import record_enumeration
+from proofs_checks.gauge.proof_relabelings import kept_on_symbols, record_enumeration, relabelings
 from proofs_checks.gauge.sharing_support import STABILISER, relabelled, shared
 from symgauge import strategies as sg
 from symgauge.architecture import Architecture, Rotary
@@ -64,6 +64,15 @@ def test_discrete_part(evidence: EvidenceLog) -> None:
         on="correction",
         figures={"orders": equal(counted, [group.stabiliser_order(m) for m in wirings]), "wirings": list(wirings)},
         cases=len(wirings),
+    )
+    unequal = [m for m in wirings if len(m) < 6]
+    by_letters = [kept_on_symbols(relabelings(len(m), max(m) + 1), m)[0] == set(group.stabiliser(m)) for m in unequal]
+    evidence.proof(
+        r"groups of unequal size too, every relabeling tried on independent letters: those kept are the stabiliser of "
+        r"$m$",
+        all(by_letters),
+        on="correction",
+        cases=len(unequal),
     )
     worst = 0.0
     family = HeadPermutation()
