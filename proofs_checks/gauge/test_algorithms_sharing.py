@@ -16,8 +16,8 @@ from symgauge.claims import EvidenceLog, claim
     r"$g(d_k^2+d_v^2)$ instead of "
     r"$h(d_k^2+d_v^2)$, with RoPE $g(d_k+d_v^2)$.",
     verdict="holds-if",
-    condition=GENERIC[:-1]
-    + r", there are no biases, and with RoPE all planes turn by different angles outside $\pi\mathbb Z$.",
+    condition=GENERIC
+    + r" There are no biases, and with RoPE all planes turn by different angles outside $\pi\mathbb Z$.",
     remark="That this quantifies a trade-off with expressiveness is a gloss: the dimension of the gauge group says "
     "nothing of "
     "which functions are reached.",
