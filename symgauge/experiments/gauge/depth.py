@@ -11,13 +11,14 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.func import jvp, vjp
 
-from symgauge.experiments.gauge.layer import Layer, Sizes, act, attend, draw, draw_element, normal
+from symgauge.experiments.gauge.elements import act, sample
+from symgauge.experiments.gauge.layer import Layer, Sizes, attend, draw, normal
 from symgauge.experiments.result import Figure, Panel, Result, Series, Table
 from symgauge.experiments.suite import Experiment, Setting
 
 SMALL, PAPER = Sizes(4, 16, 16, 64), Sizes(12, 64, 64, 768)
-LAYERS = {"small": 24, "paper": 48}
-RUNS = {"small": 3, "paper": 5}
+LAYERS = 24
+RUNS = 3
 TOKENS = {"small": 16, "paper": 64}
 ITERATIONS = 8  # of the power method for a layer's condition number: within a few percent from below
 COHERENT = 1e-10
@@ -109,8 +110,7 @@ def condition(function: Callable[[Tensor], Tensor], x: Tensor, generator: torch.
     v, size = normal(generator, *x.shape, device=x.device), x.new_zeros(())
     for _ in range(ITERATIONS):
         v = v / torch.linalg.vector_norm(v)
-        _, image = jvp(function, (x,), (v,))
-        size = torch.linalg.vector_norm(image)
+        size = torch.linalg.vector_norm(image := jvp(function, (x,), (v,))[1])
         (v,) = pull(image)
     return float(size) * _share(x, y)
 
@@ -119,19 +119,19 @@ def one_run(
     kind: Kind, sizes: Sizes, scale: float, layers: int, tokens: int, seed: int, device: str, coherent: float = 0.0
 ) -> Growth:
     """coherent: a control; adds an error of this relative size to each layer, in the direction of the one there is."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator(device).manual_seed(seed)
     spread, width = scale * sizes.d_model**-0.5, 4 * sizes.d_model
     x = normal(generator, tokens, sizes.d_model, device=device)
-    moved = x
+    moved, elements = x, sample(sizes, layers, generator).each()
     errors, local, gains, conditions = [], [], [], []
-    for number in range(layers):
+    for number, element in enumerate(elements):
         weights = draw(sizes, generator, spread, device)
         dense = None
         if kind.feed_forward:
             up = spread * normal(generator, sizes.d_model, width, device=device)
             dense = up, scale * width**-0.5 * normal(generator, width, sizes.d_model, device=device)
         plain = _layer(weights, dense, kind)
-        changed = _layer(act(weights, draw_element(sizes, generator, device)), dense, kind)
+        changed = _layer(act(weights, element), dense, kind)
         output, other, alone = plain(x), changed(moved), changed(x)
         if coherent:
             way = other - output
@@ -139,7 +139,7 @@ def one_run(
             other, alone = other + added, alone + added
         local.append(_share(alone - output, output))
         if number:
-            _, carried = jvp(plain, (x,), (moved - x,))
+            carried = jvp(plain, (x,), (moved - x,))[1]
             gains.append(_share(carried, output) / _share(moved - x, x))
         else:
             gains.append(1.0)  # nothing comes into the first layer
@@ -165,8 +165,8 @@ def growth(
 
 
 def run(setting: Setting) -> Result:
-    sizes, layers = (PAPER if setting.paper else SMALL), LAYERS[setting.scale]
-    tokens, runs = TOKENS[setting.scale], RUNS[setting.scale]
+    sizes, layers = (PAPER if setting.paper else SMALL), LAYERS
+    tokens, runs = TOKENS[setting.scale], RUNS
     found: dict[tuple[str, str], Growth] = {}
     for number, (label, scale) in enumerate(SCALES.items()):
         for part, (name, kind) in enumerate(KINDS.items()):

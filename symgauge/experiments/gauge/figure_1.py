@@ -65,7 +65,8 @@ def mean_square(output: Tensor, target: Tensor) -> Tensor:
 
 def follow(sizes: Sizes, setting: Setting, seed: int, times: Tensor, sequences: int, tokens: int) -> Path:
     """Raises Undecided if a loss at t = 0 is zero or not finite."""
-    random, device = torch.Generator().manual_seed(seed), setting.device
+    device = setting.device
+    random = torch.Generator(device).manual_seed(seed)
     layer = draw(sizes, random, sizes.d_model**-0.5, device)
     x = normal(random, sequences, tokens, sizes.d_model, device=device)
     direction = unit_generator(sizes, random, device)
@@ -95,7 +96,8 @@ def straight(
     sizes: Sizes, setting: Setting, seed: int, t: float, points: int, sequences: int, tokens: int
 ) -> dict[str, tuple[Tensor, Tensor]]:
     """By residual: loss / loss(0) along the orbit from θ to exp(tX)θ, and along the straight line, (points,) each."""
-    random, device = torch.Generator().manual_seed(seed), setting.device
+    device = setting.device
+    random = torch.Generator(device).manual_seed(seed)
     layer = draw(sizes, random, sizes.d_model**-0.5, device)
     x = normal(random, sequences, tokens, sizes.d_model, device=device)
     direction = unit_generator(sizes, random, device)

@@ -51,7 +51,8 @@ def products(
     The gradient of weight decay, a multiple of θ, is given the length of ∇L, so that both count whatever the scale.
     Raises Undecided where the gradient vanishes.
     """
-    generator, device = torch.Generator().manual_seed(setting.seed), setting.device
+    device = setting.device
+    generator = torch.Generator(device).manual_seed(setting.seed)
     found: list[list[Tensor]] = []
     for point in range(points):
         setting.tick(f"gradients, weight scale {spread:.3g}", point / points)

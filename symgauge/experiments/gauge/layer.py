@@ -1,4 +1,4 @@
-"""One attention layer as plain tensors, its gauge action and its tangent directions, on any device.
+"""One attention layer as plain tensors, its tangent directions and their exponentials, on any device.
 
 Row vectors, y = x W; all heads of a kind in one tensor. Leading batch dimensions of weights and inputs broadcast.
 """
@@ -75,33 +75,6 @@ def attend(layer: Layer, x: Tensor) -> Tensor:
     heads = scores.softmax(-1) @ (x @ layer.value)
     joined = heads.transpose(-3, -2).flatten(-2)
     return joined @ layer.output.flatten(-3, -2)
-
-
-class Element(NamedTuple):
-    """A (h, d_k, d_k), C (h, d_v, d_v), and an order of the heads."""
-
-    query_key: Tensor
-    value_output: Tensor
-    order: Tensor
-
-
-def draw_element(sizes: Sizes, generator: torch.Generator, device: str | torch.device = "cpu") -> Element:
-    """As in F.1.3: A = Q Λ Qᵀ, Q from the QR of a Gaussian matrix, Λ uniform in [0.5, 2]; C likewise; any order."""
-
-    def spd(n: int) -> Tensor:
-        q = torch.linalg.qr(normal(generator, sizes.heads, n, n)).Q
-        spectrum = 0.5 + 1.5 * torch.rand((sizes.heads, 1, n), generator=generator, dtype=torch.float64)
-        return ((q * spectrum) @ q.mT).to(device)
-
-    query_key, value_output = spd(sizes.d_k), spd(sizes.d_v)
-    return Element(query_key, value_output, torch.randperm(sizes.heads, generator=generator).to(device))
-
-
-def act(layer: Layer, element: Element) -> Layer:
-    """W_Q A, W_K A⁻ᵀ, W_V C, C⁻¹ W_O, then the heads in their new order."""
-    a, c, order = element
-    moved = (layer.query @ a, layer.key @ torch.linalg.inv(a).mT, layer.value @ c, torch.linalg.inv(c) @ layer.output)
-    return Layer(*(part[order] for part in moved))
 
 
 class Generator(NamedTuple):

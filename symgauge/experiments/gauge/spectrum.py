@@ -61,7 +61,7 @@ def spectrum(
     The residual vanishes, so the point is critical exactly and the Hessian is JᵀJ / outputs, with nothing left out.
     J is taken CHUNK rows at a time, for one sequence after the other.
     """
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator(device).manual_seed(seed)
     theta = draw(sizes, generator, spread, device).flat()
     sequences = math.ceil(ROWS * sizes.parameters / (TOKENS * sizes.d_model))
     inputs = normal(generator, sequences, TOKENS, sizes.d_model, device=device)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
 import torch
 
-from symgauge.experiments.gauge.layer import Layer, Sizes, act, draw, draw_element, normal
+from symgauge.experiments.gauge.elements import act, sample
+from symgauge.experiments.gauge.layer import Sizes
 from symgauge.experiments.gauge.normality import SHAPIRO_LIMIT, Normality, Sample, normality, quantiles, variance_shares
-from symgauge.experiments.gauge.printed import CONFIGURATIONS, PERCENTILES, TABLE_8, exact
-from symgauge.experiments.gauge.trials import TOKENS, pack, relative_errors
+from symgauge.experiments.gauge.printed import PERCENTILES, TABLE_8, exact
+from symgauge.experiments.gauge.subject import OPEN, SIZES, generator, subject
+from symgauge.experiments.gauge.trials import TOKENS
 from symgauge.experiments.result import Comparison, Figure, Panel, Result, Series, Table
 from symgauge.experiments.suite import Experiment, Setting
 
-NAMES = {f"h = {heads.h}": Sizes(*heads) for heads, _ in CONFIGURATIONS.values()}
+NAMES = {f"h = {sizes.heads}": sizes for sizes in SIZES.values()}
 POOLED = "all three"
 CROSSED = {"small": (10, 40), "paper": (100, 1000)}  # elements, inputs; F.2.1 has 100 × 1,000
 SEPARATE = {"small": (25, 16), "paper": (500, 10)}  # elements, inputs of its own for each
@@ -25,26 +28,18 @@ UNIT = 1e-15
 
 def crossed(sizes: Sizes, setting: Setting, elements: int, inputs: int, tokens: int) -> Sample:
     """Relative errors (elements, inputs): every element on every input, as F.2.1 has it."""
-    generator, layer = _start(sizes, setting)
-    x = normal(generator, inputs, tokens, sizes.d_model, device=setting.device)
-    changed = (pack(act(layer, draw_element(sizes, generator, setting.device))) for _ in range(elements))
-    return relative_errors(pack(layer), changed, x, sizes).cpu().numpy()
+    random = generator(setting)
+    layer = subject(sizes, inputs, random, tokens=tokens)
+    return layer.under(sample(sizes, elements, random)).cpu().numpy()
 
 
 def separate(sizes: Sizes, setting: Setting, elements: int, inputs: int, tokens: int) -> Sample:
     """Relative errors (elements, inputs): every input used once, so that trials share no more than an element."""
-    generator, layer = _start(sizes, setting)
-    found = []
-    for _ in range(elements):
-        x = normal(generator, inputs, tokens, sizes.d_model, device=setting.device)
-        changed = pack(act(layer, draw_element(sizes, generator, setting.device)))
-        found.append(relative_errors(pack(layer), [changed], x, sizes).cpu().numpy())
-    return np.concatenate(found)
-
-
-def _start(sizes: Sizes, setting: Setting) -> tuple[torch.Generator, Layer]:
-    generator = torch.Generator().manual_seed(setting.seed)
-    return generator, draw(sizes, generator, sizes.d_model**-0.5, setting.device)
+    random = generator(setting)
+    layer = subject(sizes, elements * inputs, random, tokens=tokens)
+    each = zip(sample(sizes, elements, random).each(), layer.inputs.split(inputs), strict=True)
+    found = [replace(layer, inputs=x).errors([act(layer.layer, element)]) for element, x in each]
+    return torch.cat(found).cpu().numpy()
 
 
 def run(setting: Setting) -> Result:
@@ -84,8 +79,8 @@ def run(setting: Setting) -> Result:
         open_choices={
             "sample that was tested, and its size": "each configuration, and all three together",
             "whether mean and variance were estimated from the sample": "yes, and the p-values allow for it",
-            "sequence length": f"{tokens}",
-            "weight scale, biases, mask": "$1/\\sqrt{d}$, none, none",
+            **OPEN,
+            "sequence length": f"{tokens} tokens",
         },
         findings=_findings(logs, plain, shares, errors[POOLED]),
     )
