@@ -32,7 +32,7 @@ def weights_kept(parameters: int, percent: float) -> int:
 
 def largest(theta: Tensor, kept: int) -> Tensor:
     """(S, P) of 0 and 1: each model's ``kept`` largest entries by magnitude, over all its weights together."""
-    order = theta.abs().argsort(1, descending=True, stable=True)[:, :kept]
+    order = theta.abs().argsort(dim=1, descending=True, stable=True)[:, :kept]
     return torch.zeros_like(theta).scatter(1, order, 1.0)
 
 
