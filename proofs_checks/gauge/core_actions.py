@@ -39,9 +39,9 @@ def _times(roles: Roles, m: Map, right: Tensor) -> dict[str, Tensor]:
 
 
 def rotate_stream(a: Architecture, roles: Roles, rotation: Tensor, *, layers: range | None = None) -> dict[str, Tensor]:
-    """x → xR for the whole residual stream of a Pre-norm model without norm offsets: tables and writers times R, "
-        "and for
-    the readers of a norm with gain γ: W → γ⁻¹ Rᵀ γ W. ``layers``: only these (then the model is broken on purpose)."""
+    """x → xR for the whole residual stream of a Pre-norm model without norm offsets: tables and writers times R, and
+    for the readers of a norm with gain γ: W → γ⁻¹ Rᵀ γ W. ``layers``: only these (then the model is broken on purpose).
+    """
     w = wire(a)
     changed = {table: roles[table] @ rotation for table in w.tables} if layers is None else {}
     for index, branch in enumerate(w.branches()):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import partial
 from itertools import permutations, product
 
-import sympy as sp
 import torch
 from hypothesis import strategies as st
-from sympy import Matrix
 
 from proofs_checks.gauge.core_support import ALONE, ExactFunction, Roles, census, describe, parameters, unimodular
 from proofs_checks.gauge.explicit_attention import same
+from proofs_checks.gauge.proof_points import head, layer, on_theta_0
+from proofs_checks.gauge.proof_poles import ComplexLayer, measure_poles, prove_disjoint, prove_reduction, prove_residue
 from proofs_checks.gauge.symbolic_support import proves, record_identity
 from symgauge import strategies as sg
 from symgauge.architecture import Architecture
@@ -22,11 +22,9 @@ from symgauge.models.reference import ReferenceModel, random_parameters
 from symgauge.numeric import assert_changes, fibre_dimension_float, measure_invariance, random_inputs
 from symgauge.profiles import scale
 from symgauge.symbolic import lie_algebra as lie
+from symgauge.symbolic import linearised
 from symgauge.symbolic.group import invariants
-from symgauge.symbolic.identities import d, d_k, matrix
-from symgauge.symbolic.proof import prove_equal
-from symgauge.symbolic.tangent import Attention, random_attention
-from symgauge.symbolic.words import Facts
+from symgauge.symbolic.tangent import random_attention
 
 ATTENTION = "layers.0.attention"
 ROLES = tuple(f"{ATTENTION}.{name}.weight" for name in ("query", "key", "value", "output"))
@@ -36,24 +34,6 @@ CONDITION = (
 )
 # (d, h, d_k, d_v): A2 and A6 hold; h·d_v < d; h·d_v > d; d < 2 d_k; one head; three heads.
 SIZES = ((4, 2, 1, 2), (6, 2, 3, 3), (7, 2, 3, 2), (5, 2, 2, 4), (5, 2, 4, 3), (5, 1, 2, 3), (6, 3, 2, 2), (5, 3, 4, 2))
-
-
-def head(w_q: list[int], w_k: list[int], w_v: list[int], w_o: list[int]) -> tuple[Matrix, Matrix, Matrix, Matrix]:
-    """A head with d_k = d_v = 1."""
-    return Matrix(w_q), Matrix(w_k), Matrix(w_v), Matrix([w_o])
-
-
-def layer(*heads: tuple[Matrix, Matrix, Matrix, Matrix]) -> Attention:
-    w_q, w_k, w_v, w_o = zip(*heads, strict=True)
-    return Attention(w_q, w_k, w_v, w_o, groups=tuple(range(len(heads))))
-
-
-def on_theta_0(point: Attention) -> bool:
-    """A2, A4 and A6 at an explicit point (A1, A3, A5 are about the architecture)."""
-    width, d_k, d_v = point.w_q[0].rows, point.w_q[0].cols, point.w_v[0].cols
-    full = all(w.rank() == w.cols for w in (*point.w_q, *point.w_k, *point.w_v))
-    stacked = all(Matrix.hstack(q, k).rank() == 2 * d_k for q, k in zip(point.w_q, point.w_k, strict=True))
-    return width == point.heads * d_v and full and stacked and width >= 2 * d_k
 
 
 def general_element(a: Architecture, roles: Roles, seed: int) -> dict[str, torch.Tensor]:
@@ -126,52 +106,6 @@ def record_counterexamples(evidence: EvidenceLog) -> None:
     evidence.control("and these on three tokens", not same(before, after, tokens=3, cases=6), kind="exact")
 
 
-def prove_poles() -> bool:
-    """The step that identifies heads, for query x and n − 1 other tokens y = x − δ, x scaled by λ.
-
-    (i) The row is x·N − w·δN with w = σ(ln(n−1) − λt). (ii) w has poles exactly at λt = ln(n−1) + iπ(2m+1), each
-    with a residue that is not zero. (iii) Poles of two heads coincide only if t_1 = t_2, as ln(n−1) ≠ 0 for n ≥ 3.
-    """
-    tokens, s, t, lam, x, delta, value = sp.symbols("n s t λ x δ N", positive=True)
-    own, others = sp.exp(s), (tokens - 1) * sp.exp(s - lam * t)  # scores of x and of each y
-    weight = others / (own + others)
-    row = (own * x + others * (x - delta)) / (own + others) * value
-    logistic = 1 / (1 + sp.exp(lam * t - sp.log(tokens - 1)))
-    first = sp.simplify(row - (x - weight * delta) * value) == 0 and sp.simplify(weight - logistic) == 0
-    m, m_, t_1, t_2 = sp.symbols("m m' t_1 t_2", real=True)
-    k = sp.Symbol("k", integer=True)
-    pole = (sp.log(tokens - 1) + sp.I * sp.pi * (2 * k + 1)) / t
-    denominator = 1 + sp.exp(lam * t - sp.log(tokens - 1))
-    slope = sp.simplify(sp.diff(denominator, lam).subs(lam, pole))
-    second = sp.simplify(sp.expand(denominator.subs(lam, pole), complex=False)) == 0 and sp.simplify(slope + t) == 0
-    gap = (sp.log(tokens - 1) + sp.I * sp.pi * m) * t_2 - (sp.log(tokens - 1) + sp.I * sp.pi * m_) * t_1
-    log = sp.Symbol("ℓ", positive=True)  # ln(n−1) > 0
-    real = sp.re(sp.expand(gap.subs(sp.log(tokens - 1), log)))
-    third = sp.simplify(real - log * (t_2 - t_1)) == 0
-    return bool(first and second and third)
-
-
-def prove_factors() -> bool:
-    """M' = M with full ranks gives W_Q' = W_Q A, W_K'ᵀ = A⁻¹ W_Kᵀ, one product evaluated twice for each.
-
-    S is a right inverse of W_K'ᵀ and T a left inverse of W_Q; A = W_KᵀS and B = T W_Q', and B = A follows.
-    """
-    q, k, q_, k_ = (matrix(name, d, d_k) for name in ("W_Q", "W_K", "W_Q'", "W_K'"))
-    right, left = matrix("S", d, d_k), matrix("T", d_k, d)
-    inverse = Facts(equations=((k_.T * right, sp.Identity(d_k)),))
-    equal_scores = Facts(equations=((q_ * k_.T, q * k.T),))
-    word = q_ * k_.T * right
-    other = left * q * k.T
-    back = Facts(equations=((left * q, sp.Identity(d_k)),))
-    swapped = Facts(equations=((q * k.T, q_ * k_.T),))
-    return (
-        proves(lambda: prove_equal(word, q_, inverse))
-        and proves(lambda: prove_equal(word, q * (k.T * right), equal_scores))
-        and proves(lambda: prove_equal(other, k.T, back))
-        and proves(lambda: prove_equal(other, (left * q_) * k_.T, swapped))
-    )
-
-
 @claim(
     id="gauge/thm-3.6",
     source="gauge",
@@ -198,16 +132,15 @@ def test_maximality(evidence: EvidenceLog) -> None:
     record_identity(evidence, "query_key", on="condition")
     record_identity(evidence, "value_output", on="condition")
     evidence.proof(
-        r"query $x$, all other tokens $x-\delta$, $x\mapsto\lambda x$: head $i$ has poles exactly at $\lambda t_i = "
-        r"\ln(n-1)+i\pi(2m+1)$, $t_i = xM_i\delta^\top/\sqrt{d_k}$, with residue a multiple of $\delta N_i$; for "
-        r"$n\ge3$ heads with different $t_i$ share no pole, so the function determines the multiset of $(M_i, N_i)$",
-        prove_poles(),
+        r"query $\lambda x$, all other tokens $\lambda x-\delta$: head $i$ has poles exactly at $\lambda t_i = "
+        r"\ln(n-1)+i\pi(2k+1)$, $t_i = xM_i\delta^\top/\sqrt{d_k}$, with residue $\delta N_i/t_i$; for $n\ge3$ heads "
+        r"with different $t_i$ share no pole, so the function determines the multiset of $(M_i, N_i)$",
+        prove_reduction() and prove_residue() and prove_disjoint(),
         on="condition",
     )
     evidence.proof(
-        r"for every size: $W_Q'W_K'^\top = W_QW_K^\top$ with full ranks gives $W_Q' = W_QA$, $W_K^\top = BW_K'^\top$ "
-        r"(the same step with rank $W_O = d_v$ gives $C$)",
-        prove_factors(),
+        r"for every size: full-rank factors of one $M$ (one $N$) differ by one $A$ (one $C$)",
+        proves(linearised.prove_factors_of_one_product),
         on="condition",
     )
     architectures = [Architecture(w, h, k, v, context=3, **ALONE) for w, h, k, v in SIZES]
@@ -229,6 +162,19 @@ def test_maximality(evidence: EvidenceLog) -> None:
         on="condition",
         figures={"unexplained": equal([r.unexplained for r in results], [0, 0])},
         cases=len(results),
+    )
+    poles = [
+        measure_poles(ComplexLayer.random(5, 3, 2, 3, n), ComplexLayer.random(5, 3, 2, 3, n + 9)) for n in range(3)
+    ]
+    evidence.numeric(
+        "contour integrals around the predicted poles: the predicted residues, also for a gauge-equivalent layer, and "
+        "nothing for a layer with other parameters",
+        on="condition",
+        figures={
+            "relative error": at_most(max(max(m.own, m.moved) for m in poles), 1e-9),
+            "other parameters": at_most(max(m.other for m in poles), 1e-9),
+        },
+        cases=sum(m.cases for m in poles),
     )
     record_permutations(evidence)
     record_sampled(evidence)

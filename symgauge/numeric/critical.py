@@ -12,7 +12,7 @@ from torch.func import grad, jacfwd
 from symgauge.architecture import Architecture
 from symgauge.errors import InvalidInput, Undecided
 from symgauge.numeric.flat import Flat
-from symgauge.numeric.gaps import RankWithGap, rank_with_gap
+from symgauge.numeric.gaps import RankWithGap, rank_with_gap, visible_lengths
 from symgauge.numeric.invariance import function_of
 from symgauge.wiring import Attention, Map, wire
 
@@ -85,8 +85,9 @@ def hessian_nullity(loss: Loss, theta: Tensor, min_gap: float = 1e3) -> Nullity:
     are half as wide (in digits) as those of :func:`symgauge.numeric.jacobian.reference_jacobian`.
     """
     matrix = hessian(loss, theta)
-    scale = matrix.diagonal().clamp_min(0).sqrt()
-    scale = torch.where(scale > 0, scale, 1.0)
+    sizes = matrix.diagonal().abs()
+    noise = torch.finfo(matrix.dtype).eps * len(sizes) * float(sizes.max())
+    scale = visible_lengths(sizes, noise, min_gap).sqrt()
     found = rank_with_gap(matrix / scale[:, None] / scale, min_gap)
     return Nullity(len(theta) - found.rank, found)
 

@@ -47,6 +47,22 @@ def rank_with_gap(matrix: Tensor, min_gap: float = 1e4) -> RankWithGap:
     return rank_of_values(values, torch.finfo(matrix.dtype).eps * max(matrix.shape) * float(values[0]), min_gap)
 
 
+def visible_lengths(lengths: Tensor, noise: float, min_gap: float) -> Tensor:
+    """What to divide columns of these lengths (n,) by, so that each has length one: 0-columns get infinity, and vanish.
+
+    A column at rounding level (``noise``) is one of a parameter that the function does not see; scaled to length one,
+    its rounding would count as a direction. Raises :class:`Undecided` for lengths between ``noise`` and ``min_gap``
+    times it, which could be either.
+    """
+    unclear = (lengths > noise) & (lengths < noise * min_gap)
+    if bool(unclear.any()):
+        raise Undecided(
+            f"column {int(unclear.nonzero()[0])} has length {float(lengths[unclear][0]):.3g}, too near to rounding "
+            f"({noise:.3g}) to say whether its parameter is seen; use the exact engine"
+        )
+    return torch.where(lengths > noise, lengths, torch.inf)
+
+
 def rank_of_values(values: Tensor, noise: float, min_gap: float = 1e4) -> RankWithGap:
     """The same cut of singular values, or sizes of eigenvalues, that are there already: (m,), largest first.
 

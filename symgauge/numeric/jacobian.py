@@ -16,7 +16,7 @@ from torch.func import functional_call, jacrev, vmap
 from symgauge.architecture import Architecture
 from symgauge.errors import InvalidInput, Undecided
 from symgauge.numeric.flat import Flat
-from symgauge.numeric.gaps import RankWithGap, rank_with_gap
+from symgauge.numeric.gaps import RankWithGap, rank_with_gap, visible_lengths
 from symgauge.numeric.invariance import Output, centred, function_of
 
 
@@ -148,6 +148,7 @@ def _rows(outputs: Callable[[Tensor], Tensor], theta: Tensor) -> Tensor:
 
 
 def _rank(triangle: Tensor, min_gap: float) -> RankWithGap:
-    """Rank after scaling columns to length one, which leaves the rank and widens the gap; zero columns stay zero."""
+    """Rank after scaling columns to length one, which leaves the rank and widens the gap; see visible_lengths."""
     sizes = torch.linalg.vector_norm(triangle, dim=0)
-    return rank_with_gap(triangle / torch.where(sizes > 0, sizes, 1.0), min_gap)
+    noise = torch.finfo(triangle.dtype).eps * max(triangle.shape) * float(sizes.max())
+    return rank_with_gap(triangle / visible_lengths(sizes, noise, min_gap), min_gap)

@@ -44,6 +44,14 @@ def test_the_teacher_is_an_exact_critical_point_with_the_gauge_directions_as_ker
     assert kernel_residual(LOSS, TEACHER, random_vectors()) > 1e-3
 
 
+def test_a_parameter_that_the_loss_does_not_see_is_in_the_kernel() -> None:
+    a = A.replace(d_model=4, d_k=1, d_v=2, query_bias=True, key_bias=True, value_bias=True, output_bias=True)
+    inputs, flat = random_inputs(a, 0, batch=16), Flat.of(a)
+    teacher = flat.join(random_parameters(a, 1))
+    loss = squared_loss(a, inputs, function_of(a, inputs)(flat.split(teacher)))
+    assert hessian_nullity(loss, teacher).dimension == 2 * (1 + 4 + 1 + 2)
+
+
 def test_the_hessian_there_is_the_gauss_newton_matrix() -> None:
     jacobian = reference_jacobian(A, FLAT.split(TEACHER), INPUTS)
     expected = jacobian.mT @ jacobian / jacobian.shape[0]

@@ -203,9 +203,7 @@ def test_every_family_falls_with_the_precision(name: str) -> None:
     assert found
     for family in found:
         element = random_element(family, a, 5)
-        ladder = precision_ladder(
-            a, parameters, action(family, a), element, inputs, precisions=(torch.float64, 40, 70)
-        )
+        ladder = precision_ladder(a, parameters, action(family, a), element, inputs, precisions=(torch.float64, 40, 70))
         assert ladder.require_fall().slope > 0.9, family.name
         assert not ladder.stalls
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from symgauge import symmetries
 from symgauge.errors import InvalidInput, Undecided
 from symgauge.models.parameters import random_parameters
 from symgauge.models.reference import ReferenceModel, forward
@@ -19,7 +20,9 @@ from symgauge.numeric import (
     rank_with_gap,
     reference_jacobian,
 )
+from symgauge.numeric.gaps import visible_lengths
 from symgauge.symmetries import families
+from symgauge.symmetries.symbols import evaluate
 from tests.numeric.models import MODELS
 
 ATTENTION = MODELS["attention"]
@@ -155,3 +158,20 @@ def test_a_token_model_without_a_gap_is_left_to_the_exact_engine() -> None:
     a = MODELS["gpt2"].replace(layers=2)
     with pytest.raises(Undecided):
         fibre_dimension_float(ReferenceModel(a), random_inputs(a, 0, batch=64), min_gap=1e6)
+
+
+def test_a_parameter_that_the_function_does_not_see_counts_as_free() -> None:
+    """Softmax does not see a key bias; its column is rounding, which must not be scaled up to a direction."""
+    biased = ATTENTION.replace(
+        d_model=4, heads=2, groups=2, d_k=1, d_v=2, query_bias=True, key_bias=True, value_bias=True, output_bias=True
+    )
+    expected = symmetries.dimension(biased)
+    found = fibre_dimension_float(ReferenceModel(biased), random_inputs(biased, 0, batch=24), min_gap=1e4)
+    assert found.nullity == evaluate(expected, biased) == 2 * (1 + 4 + 1 + 2)
+
+
+def test_lengths_near_rounding_are_undecided() -> None:
+    lengths = torch.tensor([1.0, 1e-16, 1e-8], dtype=torch.float64)
+    assert torch.isinf(visible_lengths(lengths, 1e-15, 1e4)).tolist() == [False, True, False]
+    with pytest.raises(Undecided, match="column 2 has length 1e-08, too near to rounding"):
+        visible_lengths(lengths, 1e-11, 1e4)
