@@ -1,0 +1,1 @@
+"""The idealized paper's claims, each beside its check."""
