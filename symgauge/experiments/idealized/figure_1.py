@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from symgauge.experiments.idealized.printed import FIGURE_1_EXPONENT, TABLE_1
 from symgauge.experiments.idealized.table_1 import parameters, symmetries
@@ -13,7 +14,7 @@ WIDTHS = [2**k for k in range(3, 15)]
 VOCABULARY = 32
 
 
-def slope(x: list[float], y: list[float]) -> float:
+def slope(x: Sequence[float], y: Sequence[float]) -> float:
     """Least-squares slope of log y against log x."""
     u, v = [math.log(a) for a in x], [math.log(b) for b in y]
     mean_u, mean_v = sum(u) / len(u), sum(v) / len(v)

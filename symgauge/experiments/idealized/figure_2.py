@@ -49,8 +49,7 @@ def run(setting: Setting) -> Result:
         title="Null dimension against the size of the model",
         place="Figure 2, §5.3",
         protocol=f"Copy-Last, |V| = 2, T = 3, {count} seeds per size, Adam at 1e-3 until the mean cross-entropy is "
-        f"below "
-        "1e-4. Both null dimensions of the Jacobian of all logits on all inputs.",
+        "below 1e-4. Both null dimensions of the Jacobian of all logits on all inputs.",
         comparisons=[
             *(
                 Comparison(f"parameters at d={d}", printed, parameters(d, 1, 2), factor=1)
@@ -75,14 +74,11 @@ def run(setting: Setting) -> Result:
         settings={"seed": setting.seed, "seeds": count},
         open_choices={"heads at each width": "d / 8, and 2 at d = 8 beside it"},
         findings=[
-            f"With two or more heads the printed count is 4 at every width; with one head at d = 8 it is "
-            f"{one_head[0]:.3g} on "
-            "average. It counts repeated rows, which depend on |V| and T alone, and in the last case also a query "
-            "token "
-            "whose inputs all fall on one linear piece.",
+            "With two or more heads the printed count is 4 at every width; with one head at d = 8 it is "
+            f"{one_head[0]:.3g} on average. It counts repeated rows, which depend on |V| and T alone, and in the last "
+            "case also a query token whose inputs all fall on one linear piece.",
             f"The dimension of the solution set grows with the model, from {' to '.join(ends)}: it is P minus a "
-            f"number that "
-            "the task sets, so it is set by capacity.",
+            "number that the task sets, so it is set by capacity.",
         ],
     )
 

@@ -50,8 +50,7 @@ def run(setting: Setting) -> Result:
         settings={"seed": setting.seed, "seeds": count},
         findings=[
             f"The gap at T = 3 is {'there' if gap else '**not** there'}, and four values lie behind it: they belong "
-            f"to rows "
-            "that repeat, not to parameters.",
+            "to rows that repeat, not to parameters.",
             "At T = 4 the values that are not zero reach down to "
             f"{float(cases[2].spaces.kept.min()):.1e} of the largest, so a threshold can fall among them.",
         ],

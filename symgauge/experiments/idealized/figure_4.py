@@ -25,9 +25,9 @@ def run(setting: Setting) -> Result:
 
 def _caption() -> str:
     return (
-        "Above: accuracy right after pruning, and after retraining with the mask enforced and not. Below: how many "
-        "weights are "
-        "not zero after retraining without a mask; the retrained models are not sparse."
+        "Above: accuracy right after pruning, and after retraining with the mask enforced and not (the latter is 1 at "
+        "every level, under the other curve). Below: how many weights are not zero after retraining without a mask; "
+        "those models are not sparse."
     )
 
 
@@ -36,7 +36,7 @@ def _accuracy(found: Pruned, column: str, number: int) -> Panel:
     free, held = found.of(column, FREE), found.of(column, HELD)
     left = [100 - p for p in far]
     return Panel(
-        f"{column} ({COLUMNS[column].name})",
+        f"{column}, 2 tokens, T = {COLUMNS[column].length}",
         "weights kept (%)",
         "accuracy, mean over trials",
         [

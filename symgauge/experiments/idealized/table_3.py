@@ -173,21 +173,19 @@ def findings(found: Pruned) -> list[str]:
     far = {column: reached(found.of(column, HELD)) for column in COLUMNS}
     at_95 = {c: int((found.of(c, HELD)[len(PERCENTS) - 1].retrained == 1).sum()) for c in COLUMNS}
     return [
-        f"157 and about 1,600 nonzero weights are both there if pruned weights may move again: after pruning to "
-        f"{KEPT}, "
-        "retraining ends with "
-        + " and ".join(f"{mean:,.0f} ({c})" for c, mean in free.items())
-        + " on average. Then the "
+        f"Both 157 and about 1,600 come out if pruned weights may move again: after pruning to {KEPT}, retraining ends "
+        f"with {' and '.join(f'{mean:,.0f} ({c})' for c, mean in free.items())} nonzero weights on average. Then the "
         "retrained accuracy says nothing about 95 % sparsity.",
-        "With the mask enforced, 95 % sparsity is reached by "
-        + " and ".join(f"{n} of {found.trials} ({c})" for c, n in at_95.items())
-        + "; 95 % is only the last level that the source tried. The fewest weights with all answers right, by trial: "
-        + "; ".join(f"{c} {', '.join(map(str, sorted(counts)))}" for c, counts in far.items())
-        + ".",
-        "By construction Copy-Last needs 3 weights (fewer cannot do), and 13 do for XOR of three tokens: pruning "
-        "finds nothing "
-        "near the minimum.",
+        f"With the mask enforced, {' and '.join(f'{n} of {found.trials} ({c})' for c, n in at_95.items())} trials do "
+        "solve their task at 95 %, which is only the last level that the source tried. The fewest weights with all "
+        f"answers right, by trial: {'; '.join(f'{c} {_listed(counts)}' for c, counts in far.items())}.",
+        "By construction Copy-Last needs 3 weights (fewer cannot do), and 13 do for XOR of three tokens; pruning ends "
+        f"at {' and '.join(str(min(counts)) for counts in far.values())}.",
     ]
+
+
+def _listed(counts: list[int]) -> str:
+    return ", ".join(map(str, sorted(counts)))
 
 
 def _levels(title: str, found: Pruned, mask: str) -> Table:
