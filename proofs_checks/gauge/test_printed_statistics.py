@@ -5,11 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
 from scipy.stats import norm
 
 from proofs_checks.gauge.goodness_of_fit import anderson_darling, kolmogorov_smirnov, lilliefors, shapiro_wilk
-from proofs_checks.gauge.printed import PERCENTILES, TABLE_2, TABLE_8, interval
+from proofs_checks.gauge.printed import PERCENTILES, TABLE_2, TABLE_8, exact, interval
 from symgauge.claims import EvidenceLog, at_least, at_most, claim
+from symgauge.experiments.gauge.layer import Sizes
+from symgauge.experiments.gauge.normality import normality
+from symgauge.experiments.gauge.subject import SIZES
+from symgauge.experiments.gauge.table_8 import crossed, separate
+from symgauge.experiments.suite import Setting
 
 TRIALS = 100_000  # F.2.1
 
@@ -77,6 +83,27 @@ def test_goodness_of_fit_table(evidence: EvidenceLog) -> None:
             "Anderson-Darling p": at_most(round(anderson_darling(least), 5), 0.058),
         },
     )
+    record_tests(evidence)
+
+
+# As F.1.2, with heads a quarter as wide.
+NARROW = (Sizes(4, 16, 16, 64), Sizes(8, 16, 16, 128), Sizes(12, 32, 32, 384))
+
+
+def record_tests(evidence: EvidenceLog) -> None:
+    """The three tests on one sample: errors of three narrow layers together, each input used once."""
+    each = [np.log(separate(sizes, Setting(), 10, 10, 4)).ravel() for sizes in NARROW]
+    pooled = np.concatenate(each)
+    found = normality(pooled)
+    evidence.numeric(
+        "p-values of the three tests on one sample of our own: logarithms of errors of three narrow layers together",
+        on="reproduction",
+        figures={name: at_least(float(f"{p:.0e}"), 0.05) for name, p in zip(TABLE_8, found.p_values, strict=True)},
+        cases=len(pooled),
+    )
+    ideal = norm.ppf((np.arange(len(pooled)) + 0.5) / len(pooled))
+    p = min(normality(ideal).p_values)
+    evidence.control("the same tests on a sample that is log-normal do not reject", p > 0.5, figures={"p": round(p, 2)})
 
 
 @claim(
@@ -99,6 +126,17 @@ def test_percentiles_against_table_2(evidence: EvidenceLog) -> None:
     share = round(float(sum(shares) / len(shares)), 4)
     evidence.audit("largest possible share of errors below the printed median", figures={"share": at_least(share, 0.5)})
     evidence.audit("the same share", on="correction", figures={"share": at_most(share, 0.48)})
+    errors = np.concatenate([crossed(sizes, Setting(), 2, 12, 8).ravel() for sizes in SIZES.values()])
+    percentiles = {percent: float(exact(text)) for percent, text in PERCENTILES.items()}
+    evidence.numeric(
+        "percentiles over the printed ones for our own trials of the three layers, equally many of each",
+        on="reproduction",
+        figures={
+            f"{percent} %": at_most(abs(round(float(np.percentile(errors, percent)) / printed, 1) - 1), 0.4)
+            for percent, printed in percentiles.items()
+        },
+        cases=len(errors),
+    )
 
 
 @claim(
@@ -121,3 +159,4 @@ def test_percentiles_against_log_normal(evidence: EvidenceLog) -> None:
     evidence.audit(
         "the same", on="correction", figures={"99th percentile": at_least(float(f"{smallest:.3g}"), 7.0e-15)}
     )
+    record_tests(evidence)

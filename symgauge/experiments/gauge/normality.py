@@ -31,6 +31,11 @@ class Normality:
     kurtosis: float
     """Excess."""
 
+    @property
+    def p_values(self) -> tuple[float, float, float]:
+        """In the order of Table 8."""
+        return self.w_p, self.a2_p, self.d_p
+
 
 def _distances(samples: Sample) -> tuple[Sample, Sample]:
     """A² and D of each row (m, n) against the normal distribution with the row's own mean and variance."""

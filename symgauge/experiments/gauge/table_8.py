@@ -144,13 +144,13 @@ def _findings(
     shares: Mapping[str, Mapping[str, float]],
     pooled: Sample,
 ) -> list[str]:
-    rejected = [name for name in NAMES if min(logs[name].a2_p, logs[name].d_p, logs[name].w_p) < 0.01]
-    as_normal = [name for name in NAMES if min(plain[name].a2_p, plain[name].d_p, plain[name].w_p) < 0.01]
+    rejected = [name for name in NAMES if min(logs[name].p_values) < 0.01]
+    as_normal = [name for name in NAMES if min(plain[name].p_values) < 0.01]
     inside = min(s["input"] for s in shares.values())
     t = logs[POOLED]
     return [
         f"The errors of all configurations together are not log-normal (W = {t.w:.3f}, A² = {t.a2:.3g}, D = {t.d:.3f}, "
-        f"p at most {max(t.w_p, t.a2_p, t.d_p):.1g} on {t.count:,} trials): the configurations have different means, "
+        f"p at most {max(t.p_values):.1g} on {t.count:,} trials): the configurations have different means, "
         "so the distribution has several peaks.",
         f"Within a configuration, of {logs['h = 4'].count:,} separate trials, log-normality is rejected at 1 % for "
         f"{len(rejected)} of 3, normality of the errors themselves for {len(as_normal)} of 3. With a standard "
