@@ -87,7 +87,7 @@ def canonicalize(parameters: AttentionParameters, form: Form | None = None) -> C
     if chosen == "minor":
         found, elements, rounding = [], [], 0.0
         for pair, form_of in zip(pairs, fixed, strict=True):
-            rows, tied = pivot_rows(pair, form_of, p.d_model, p.epsilon)
+            rows, tied = pivot_rows(pair, p.d_model, p.epsilon)
             changed, element, minor, error = unit_minor(pair, form_of, rows, p.epsilon)
             found.append(changed)
             elements.append(element)
@@ -95,16 +95,16 @@ def canonicalize(parameters: AttentionParameters, form: Form | None = None) -> C
             rounding = max(rounding, error)
             ambiguous += [f"rows of the minor of {pair.what} are tied"] if tied else []
     else:
-        rounding = max(float(b.errors(p.epsilon).max()) for b in fixed)
+        rounding = max(b.error(p.epsilon) for b in fixed)
         found, elements = [], []
         for pair, form_of in zip(pairs, fixed, strict=True):
-            phases, tied = _phases(form_of.right, rounding)
+            phases, tied = _phases(form_of.right, form_of.column_errors(p.epsilon).unsqueeze(-2))
             found.append(Pair(form_of.left * phases, form_of.right * phases, pair.channels, pair.what))
             elements.append(form_of.element * phases)
             ambiguous += [f"signs of {pair.what} are tied"] if tied else []
         if rounding > 0.1:
             ambiguous.append(f"singular values are equal to rounding (relative error {rounding:.2g})")
-    ambiguous += _ties(sizes, rounding)
+    ambiguous += _ties(sizes, max(b.size_error(p.epsilon) for b in fixed))
     if chosen == "minor" and rounding > 0.1:
         raise IllConditioned(f"canonicalize: rounding would change the minor form by {rounding:.2g} of its size")
     a, c = matrices(plain, pairs, elements)
@@ -129,13 +129,16 @@ def _ties(sizes: Tensor, tolerance: float) -> list[str]:
     return found
 
 
-def _phases(x: Tensor, tolerance: float) -> tuple[Tensor, bool]:
-    """Signs (…, 1, r), or phases, that make the largest entry of each column positive; whether another would do."""
+def _phases(x: Tensor, errors: Tensor) -> tuple[Tensor, bool]:
+    """Signs (…, 1, r), or phases, that make the largest entry of each column positive; whether another would do.
+
+    ``errors`` (…, 1, r) are the columns' relative errors: entries that close to the largest could be the largest.
+    """
     sizes = x.abs()
     place = sizes.argmax(-2, keepdim=True)
     pivot = x.gather(-2, place)
     phase = pivot.abs() / pivot
-    nearly = sizes >= sizes.amax(-2, keepdim=True) * (1 - 4 * tolerance)
+    nearly = sizes >= sizes.amax(-2, keepdim=True) * (1 - 4 * errors)
     turned = (x * phase - sizes).abs() > 0.5 * sizes
     return phase, bool((nearly & turned).any()) or _complex_tie(x, nearly)
 

@@ -15,18 +15,20 @@ LARGEST_CHUNK = 2**26
 
 
 def _by_head(pair: Pair, heads: int) -> tuple[Tensor, Tensor]:
-    """Factors (n, h, rows, r) with the factor that is each head's own, and the group's, repeated for its heads."""
+    """The factor that is each head's own (n, h, rows, r), and the one that its group shares (n, g, rows, r)."""
     own, shared = (pair.right, pair.left) if pair.channels is None else (pair.left, pair.right)
-    groups = own.shape[1]
-    own = own.reshape(own.shape[0], heads, -1, own.shape[-1])
-    return own, shared.repeat_interleave(heads // groups, 1)
+    return own.reshape(own.shape[0], heads, -1, own.shape[-1]), shared
+
+
+def _triangular(shared: Tensor, heads: int) -> Tensor:
+    """Triangular factors of the shared matrices, repeated for the heads of each group: (n, h, r, r)."""
+    return torch.linalg.qr(shared, mode="r").R.repeat_interleave(heads // shared.shape[1], 1)
 
 
 def _sizes(pair: Pair, heads: int) -> Tensor:
     """‖L Rᴴ‖² (h,), summed over blocks; accurate, for one factor is made triangular first."""
     own, shared = _by_head(pair, heads)
-    small = torch.linalg.qr(shared, mode="r").R
-    return (own @ small.mH).abs().square().sum((0, 2, 3))
+    return (own @ _triangular(shared, heads).mH).abs().square().sum((0, 2, 3))
 
 
 def head_sizes(p: AttentionParameters) -> Tensor:
@@ -41,10 +43,12 @@ def _inner(one: Pair, two: Pair, heads: int) -> Tensor:
     n, _, _, r = a.shape
     step = max(1, LARGEST_CHUNK // (n * heads * r * r))
     rows = []
+    group = torch.arange(heads, device=a.device) // (heads // b.shape[1])
+    shared = torch.einsum("nipr,njps->nijrs", b.conj(), d)
     for start in range(0, heads, step):
-        left = torch.einsum("nipr,njps->nijrs", a[:, start : start + step].conj(), c)
-        right = torch.einsum("nipr,njps->nijrs", b[:, start : start + step].conj(), d)
-        rows.append((left * right.conj()).sum((0, 3, 4)))
+        own = torch.einsum("nipr,njps->nijrs", a[:, start : start + step].conj(), c)
+        right = shared[:, group[start : start + step]][:, :, group]
+        rows.append((own * right.conj()).sum((0, 3, 4)))
     found = torch.cat(rows)
     return found.real if found.is_complex() else found
 
@@ -104,11 +108,12 @@ def relative_change(first: AttentionParameters, second: AttentionParameters) -> 
         difference, size, scale = (first.query.new_zeros(first.heads) for _ in range(3))
         for one, two in sector:
             (a, b), (c, d) = _by_head(one, first.heads), _by_head(two, first.heads)
-            small = torch.linalg.qr(torch.cat([b, d], -1), mode="r").R
+            small = _triangular(torch.cat([b, d], -1), first.heads)
             difference += (torch.cat([a, -c], -1) @ small.mH).abs().square().sum((0, 2, 3))
             size += _sizes(one, first.heads)
-            for x, y in ((a, b), (c, d)):
-                scale += (torch.linalg.matrix_norm(x) * torch.linalg.matrix_norm(y)).sum(0)
+            for own, shared in ((a, b), (c, d)):
+                norms = torch.linalg.matrix_norm(shared).repeat_interleave(first.shared, 1)
+                scale += (torch.linalg.matrix_norm(own) * norms).sum(0)
         size = size.sqrt()
         found += [difference.sqrt() / size, scale / size, size]
     bias = 0.0

@@ -48,14 +48,15 @@ def _roles(pair: Pair) -> tuple[Tensor, Tensor]:
     return (pair.left, pair.right) if pair.channels is None else (pair.right, pair.left)
 
 
-def pivot_rows(pair: Pair, balanced: Balanced, limit: int, epsilon: float) -> tuple[Tensor, bool]:
+def pivot_rows(pair: Pair, limit: int, epsilon: float) -> tuple[Tensor, bool]:
     """r rows (n, g, r) below ``limit`` at which keys (values) are well conditioned; whether a choice was a tie.
 
     Greedy: each row has the largest part outside the span of those before, in an orthonormal basis of the columns. Row
     norms do not depend on the basis, so gauge-equivalent weights get the same rows.
     """
-    basis = torch.linalg.qr(_roles(pair)[0]).Q[:, :, :limit]
-    known = 64 * epsilon * float((balanced.scale / balanced.singular[..., -1]).max())
+    orthonormal, triangular = torch.linalg.qr(_roles(pair)[0])
+    basis = orthonormal[:, :, :limit]
+    known = 8 * pair.rank**0.5 * epsilon * float(torch.linalg.cond(triangular).max())
     rest, rows, tied = basis.clone(), [], False
     for _ in range(pair.rank):
         sizes = rest.abs().square().sum(-1)
@@ -87,6 +88,6 @@ def unit_minor(pair: Pair, balanced: Balanced, rows: Tensor, epsilon: float) -> 
         changed = Pair(partner, unit, pair.channels, pair.what)
         element = balanced.element * root @ block.mH
     known = epsilon * balanced.scale / balanced.singular[..., -1]
-    size = sum(pair.left.shape[-2:]) ** 0.5
+    size = pair.rank**0.5
     error = size * known * torch.linalg.cond(block)
     return changed, element, Minor(rows, pair.channels), float(error.max())

@@ -121,30 +121,37 @@ class Balanced:
     scale: Tensor
     """‖L‖ ‖R‖ (n, g)."""
 
-    def errors(self, epsilon: float) -> Tensor:
-        """First-order relative rounding of the form's columns (n, g), by Wedin's bound.
+    def column_errors(self, epsilon: float) -> Tensor:
+        """First-order relative rounding of each column of the form (n, g, r), by Wedin's bound.
 
-        The product is known up to ε ‖L‖ ‖R‖; column i turns by that over its distance to the other singular values
+        The product is known up to √r ε ‖L‖ ‖R‖; column i turns by that over its distance to the other singular values
         and to zero.
         """
         s = self.singular
         apart = (s.unsqueeze(-1) - s.unsqueeze(-2)).abs()
         apart = torch.where(torch.eye(s.shape[-1], dtype=torch.bool, device=s.device), s.unsqueeze(-1), apart)
-        turned = self.scale.unsqueeze(-1) / apart.amin(-1)
-        size = (s.shape[-1] + self.left.shape[-2]) ** 0.5
-        return epsilon * size * (s * turned.square()).sum(-1).sqrt() / s.sum(-1).sqrt()
+        return epsilon * s.shape[-1] ** 0.5 * self.scale.unsqueeze(-1) / apart.amin(-1)
+
+    def error(self, epsilon: float) -> float:
+        """The same for the whole form, whose columns have length Σ^½; the worst block and group."""
+        turned = self.column_errors(epsilon)
+        return float(((self.singular * turned.square()).sum(-1) / self.singular.sum(-1)).sqrt().max())
+
+    def size_error(self, epsilon: float) -> float:
+        """Relative rounding of the product's norm."""
+        norm = torch.linalg.vector_norm(self.singular, dim=-1)
+        return float((epsilon * self.singular.shape[-1] ** 0.5 * self.scale / norm).max())
 
 
 def balance(pair: Pair, epsilon: float) -> Balanced:
     """The singular-value form, phases left as they come.
 
     Raises :class:`NonGeneric` when the product L Rᴴ has rank below r to rounding: rank is lost if its least singular
-    value is below rows · ε · ‖L‖ ‖R‖.
+    value is below r ε ‖L‖ ‖R‖.
     """
     t = Triangular.of(pair)
     u, s, vh = torch.linalg.svd(t.left_factor @ t.right_factor.mH)
-    rows = max(pair.left.shape[-2], pair.right.shape[-2])
-    full = s[..., -1] > rows * epsilon * t.scale
+    full = s[..., -1] > pair.rank * epsilon * t.scale
     if not bool(full.all()):
         block, group = (~full).nonzero()[0].tolist()
         raise NonGeneric(

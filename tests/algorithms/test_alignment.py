@@ -21,6 +21,7 @@ from symgauge.algorithms import (
     equivalent,
     head_distances,
     head_sizes,
+    identity_element,
     match_heads,
     random_attention,
     random_element,
@@ -173,10 +174,13 @@ def test_what_cannot_be_aligned_is_refused() -> None:
 
 def test_equality_that_rounding_hides_is_refused() -> None:
     p = layer("plain", dtype=torch.float32)
-    squeezed = p.replace(key=torch.cat([p.key[:, :, :1], p.key[:, :, :1] + 1e-4 * p.key[:, :, 1:]], -1))
-    stretched = squeezed.replace(query=squeezed.query @ torch.tensor([[1.0, 1e2], [-1.0, 1e2]]))
-    with pytest.raises((IllConditioned, NonGeneric)):
-        equivalent(stretched, stretched)
+    one = identity_element(p)
+    squeezed = apply(p, GaugeElement(one.query_key * torch.tensor([1.0, 4e-4]), one.value_output, one.heads))
+    with pytest.raises(IllConditioned, match="rounding alone"):
+        equivalent(p, squeezed)
+    assert equivalent(p, squeezed, tolerance=1e-2)
+    doubled = p.map(torch.Tensor.double), squeezed.map(torch.Tensor.double)
+    assert equivalent(*doubled, tolerance=1e-5)
 
 
 def test_different_models_have_different_forms() -> None:
