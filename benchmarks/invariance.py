@@ -46,11 +46,11 @@ def main() -> None:
     lines = [
         "# Invariance trials: measured times",
         "",
-        f"Table 5's protocol, float64, {TOKENS} tokens: elements of the group are drawn, the weights changed, the whole layer "
-        "computed on every input, and the relative error kept per trial. Seconds of wall clock, the fastest of three runs; "
-        "the paper's are for an H100 (18.51, 32.33 and 170.82 s for 100,000 trials). TFLOP/s counts the matrix products of "
-        "the trials; *product* is one float64 product of the shape of the largest of them, in the same run. Written by "
-        "`python benchmarks/invariance.py`.",
+        f"Table 5's protocol, float64, {TOKENS} tokens: elements of the group are drawn, the weights changed, the "
+        "whole layer computed on every input, and the relative error kept per trial. Seconds of wall clock, the "
+        "fastest of three runs; the paper's are for an H100 (18.51, 32.33 and 170.82 s for 100,000 trials). TFLOP/s "
+        "counts the matrix products of the trials; *product* is one float64 product of the shape of the largest of "
+        "them, in the same run. Written by `python benchmarks/invariance.py`.",
         "",
         *("| " + " | ".join(row) + " |" for row in [HEAD, ["---"] * len(HEAD), *rows]),
         "",

@@ -68,12 +68,16 @@ def cells(found: Distribution) -> list[float | int]:
     ]  # fmt: skip
 
 
-def histogram(label: str, errors: Tensor, bins: int = 60) -> Series:
-    """Share of trials per bin, as steps. Raises InvalidInput where all errors are equal."""
+BINS = 60
+
+
+def histogram(label: str, errors: Tensor) -> Series:
+    """Share of trials per bin, as steps, with fewer bins for fewer trials. Raises InvalidInput if all are equal."""
     values = errors.flatten().to("cpu", torch.float64)
     low, high = float(values.min()), float(values.max())
     if not low < high:
         raise InvalidInput(f"{label}: all errors are {low}, which makes no histogram")
+    bins = max(5, min(BINS, round(0.7 * len(values) ** 0.5)))
     # Scaled to [0, 1]: torch.histc loses its bins at 1e-15.
     shares = torch.histc((values - low) / (high - low), bins, 0, 1) / len(values)
     width = (high - low) / bins

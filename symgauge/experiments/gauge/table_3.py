@@ -77,8 +77,7 @@ def _figure(found: dict[tuple[str, str], Tensor]) -> Figure:
     for name in (COMPARED, "Small"):
         # A permutation can leave a layer bitwise as it was, and then there is nothing to draw.
         series = [histogram(s, found[name, s]) for s in SECTORS if found[name, s].min() < found[name, s].max()]
-        marks = {f"{s}, printed mean": float(TABLE_3[s][1]) for s in SECTORS} if name == COMPARED else {}
-        panels.append(Panel(f"{name}: {SIZES[name]}", "relative error", "share of trials", series, marks=marks))
+        panels.append(Panel(f"{name}: {SIZES[name]}", "relative error", "share of trials", series))
     return Figure("errors-by-sector", "Relative errors per trial, one sector of the group at a time.", panels)
 
 

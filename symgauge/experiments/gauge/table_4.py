@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from symgauge.experiments.gauge import outside
-from symgauge.experiments.gauge.distribution import Distribution, distribution, histogram
+from symgauge.experiments.gauge.distribution import Distribution, distribution
 from symgauge.experiments.gauge.elements import Elements, Pair, act
 from symgauge.experiments.gauge.layer import Layer
 from symgauge.experiments.gauge.printed import TABLE_4
@@ -23,7 +23,7 @@ from symgauge.experiments.gauge.subject import (
     rotary_form,
     subject,
 )
-from symgauge.experiments.result import Comparison, Figure, Panel, Result, Table
+from symgauge.experiments.result import Comparison, Figure, Panel, Result, Series, Table
 from symgauge.experiments.suite import Experiment, Setting
 
 COMPARED = "Medium"
@@ -77,7 +77,7 @@ def run(setting: Setting) -> Result:
         "float64, relative change per trial (88). Blocks (90) act on rotary layers, $W_QA$ and $W_KA^{-\\top}$.",
         comparisons=_comparisons(summaries),
         tables=[_near(summaries), *(_table(row, summaries, scores) for row in TABLE_4)],
-        figures=[_figure(found)],
+        figures=[_figure(summaries)],
         settings={"seed": setting.seed},
         open_choices={
             "configuration": f"{COMPARED} beside the printed values; the tables have {', '.join(names)}",
@@ -196,27 +196,34 @@ def _findings(summaries: dict[Row, Distribution]) -> list[str]:
     ]
 
 
-def _figure(found: dict[Row, Tensor]) -> Figure:
+SHORT = {
+    MIXING: {"frobenius, compensated": "norm 1,\ncomp.", "frobenius": "norm 1",
+             "spectral, compensated": "2-norm 1,\ncomp.", "spectral": "2-norm 1", "entries, compensated": "entries,\ncomp.", "entries": "entries"},
+    ROTARY: {"near": "near 1", "positive": "positive", "gaussian": "normal", "commuting": "aI + bJ"},
+    ROTATION: {"everywhere": "all", "in and back": "all,\nback", "values": "V, O", "values back": "V, O,\nback",
+               "heads": "heads", "heads back": "heads,\nback"},
+}  # fmt: skip
+
+
+def _figure(summaries: dict[Row, Distribution]) -> Figure:
     panels = []
-    chosen = {
-        MIXING: ("frobenius", "frobenius, compensated", "entries"),
-        ROTARY: ("positive", "near"),
-        ROTATION: ("everywhere", "values back", "heads back"),
-    }
-    for row, constructions in chosen.items():
+    for row, names in SHORT.items():
         series = [
-            histogram(f"{c}, weights of {scale}", found[COMPARED, scale, row, c], 30)
-            for c in constructions
+            Series(
+                f"weights of {scale}",
+                list(range(len(names))),
+                [summaries[COMPARED, scale, row, construction].median for construction in names],
+                "points",
+            )
             for scale in SCALES
         ]
-        marks = {
-            f"printed {what}": float(text) for what, text in zip(("median", "maximum"), TABLE_4[row][::2], strict=True)
-        }
-        panels.append(Panel(row, "relative change", "share of trials", series, x_scale="log", marks=marks))
+        printed = {"printed median": float(TABLE_4[row][0])}
+        ticks = {name: float(number) for number, name in enumerate(names.values())}
+        panels.append(Panel(row, "", "median relative change", series, y_scale="log", levels=printed, ticks=ticks))
     return Figure(
         "outside-the-group",
-        f"Relative changes under maps outside the group ({COMPARED}), as described and otherwise, with the printed "
-        "ones.",
+        f"Median relative change ({COMPARED}) under each reading of the three constructions; the dashed line is "
+        "printed. comp.: compensated in $W_O$; back: with $Q^\\top$ in $W_O$; $aI+bJ$ is a symmetry.",
         panels,
     )
 

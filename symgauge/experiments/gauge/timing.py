@@ -20,7 +20,8 @@ LEAST_SECONDS = 0.3
 class Timing(NamedTuple):
     """seconds: wall clock of the whole protocol after inputs and weights are drawn, namely elements, changed weights,
     attention and errors; drawing: the part for elements. rate, product_rate: FLOP/s of the protocol, counting the
-    matrix products of the trials alone, and of one float64 product of the shape of their largest."""
+    matrix products of attention alone, every input once unchanged and once per element; and of one float64 product of
+    the shape of the largest of them."""
 
     sizes: Sizes
     trials: int
@@ -51,7 +52,7 @@ def timed(sizes: Sizes, inputs: int, elements: int, device: str = "cpu", seed: i
         some, drawing = _clocked(partial(sample, sizes, elements, g), device)
         runs.append((drawing + _clocked(partial(_maximum, drawn, some), device)[1], drawing))
     seconds, drawing = min(runs)
-    rate = operations(sizes, TOKENS) * inputs * elements / seconds
+    rate = operations(sizes, TOKENS) * inputs * (elements + 1) / seconds
     return Timing(sizes, inputs * elements, seconds, drawing, rate, max(before, product_rate(sizes, drawn)))
 
 
