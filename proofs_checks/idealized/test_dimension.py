@@ -119,8 +119,8 @@ def test_upper_or_lower(evidence: EvidenceLog) -> None:
     evidence.exact(
         "the three families alone do not fill the kernel",
         all(m.nullity == m.case.listed for m in found),
-        counterexample=r"$E \mapsto cE$, $W_Q, W_K, W_V, W_1, W_{out} \mapsto c^{-1}\cdot$, $W_O, W_2 \mapsto c\,\cdot$ "
-        r"keeps the logits and moves $E$, which none of the three families does",
+        counterexample=r"$E \mapsto cE$, $W_Q, W_K, W_V, W_1, W_{out} \mapsto c^{-1}\cdot$, $W_O, W_2 \mapsto "
+        r"c\,\cdot$ keeps the logits and moves $E$, which none of the three families does",
         cases=len(found),
         only="idealized/three-fam",
     )

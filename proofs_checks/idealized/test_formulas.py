@@ -1,0 +1,269 @@
+"""Parameters and symmetries in letters: equations (1) to (4), the abstract's order of growth, and how ρ behaves."""
+
+from __future__ import annotations
+
+import math
+
+import sympy as sp
+
+from proofs_checks.gauge.symbolic_support import record_identity
+from proofs_checks.idealized.dimension_support import Case, generators_rank
+from symgauge.claims import EvidenceLog, at_least, claim, equal
+from symgauge.experiments.idealized.printed import FIGURE_1_EXPONENT, TABLE_1, Row
+from symgauge.models.idealized import architecture
+from symgauge.symbolic import idealized as formulas
+from symgauge.symbolic.dimensions import L, V, d, h
+from symgauge.symbolic.linear import rank, rational
+from symgauge.symmetries import families
+from symgauge.symmetries import symbols as letters
+from symgauge.wiring import wire
+
+SIZES = ((4, 1, 1, 5), (6, 2, 2, 7), (6, 3, 1, 2), (8, 4, 3, 9), (16, 2, 1, 2))
+d_k = sp.Symbol("d_k", integer=True, positive=True)
+
+
+@claim(
+    id="idealized/eq-1",
+    source="idealized",
+    place="equation (1)",
+    statement=r"$P = 2|V|d + L(4d^2 + 2d\,d_{ff})$.",
+    verdict="holds-if",
+    condition="There are no biases, norms or position vectors, and the output projection is not the embedding.",
+    remark=r"With $d_{ff} = 4d$ it is $2|V|d + 12Ld^2$. The text does not say that these parts are missing; "
+    r"the numbers do.",
+)
+def test_parameters(evidence: EvidenceLog) -> None:
+    models = [architecture(*sizes) for sizes in SIZES]
+    counted = [wire(a).parameters for a in models]
+    formula = [formulas.parameters().at(d=n, h=k, L=layers, V=words) for n, k, layers, words in SIZES]
+    evidence.exact(
+        "numbers in the tensors of the reference module",
+        figures={"parameters": equal(counted, formula)},
+        on="condition",
+        cases=len(SIZES),
+    )
+    evidence.proof(
+        r"tensor by tensor it is $2|V|d + L(4d^2 + 2d\,d_{ff})$ at $d_{ff} = 4d$",
+        sp.expand(formulas.parameters().total - (2 * V * d + L * (4 * d**2 + 2 * d * 4 * d))) == 0,
+        on="condition",
+    )
+    small = models[-1]
+    others = {
+        "biases in the network": small.replace(ff_bias=True),
+        "position vectors": small.replace(position_table=True),
+        "norms": small.replace(norm="layer", final_norm=True),
+        "one matrix for embedding and output": small.replace(tied=True),
+    }
+    sizes = {name: wire(a).parameters for name, a in others.items()}
+    evidence.exact(
+        "a model of the same description with one of these parts",
+        all(size == formula[-1] for size in sizes.values()),
+        counterexample=r"$d = 16$, $L = 1$, $|V| = 2$: 3,136 without, "
+        + ", ".join(f"{size:,} with {name}" for name, size in sizes.items()),
+        cases=len(sizes),
+    )
+
+
+@claim(
+    id="idealized/eq-2",
+    source="idealized",
+    place="equation (2)",
+    statement=r"$\dim_{QK} = L H d_k^2$.",
+    verdict="holds-if",
+    condition=r"$W_Q$ or $W_K$ of each head has full column rank.",
+)
+@claim(
+    id="idealized/eq-3",
+    source="idealized",
+    place="equation (3)",
+    statement=r"$V \mapsto BV$, $W_O \mapsto W_O B^{-1}$ is a symmetry, and $\dim_{VO} = L H d_v^2$.",
+    verdict="holds-if",
+    condition=r"$V$ and $W_O$ are written for columns (unlike $Q$ and $K$ in §4.1: for rows it is $VB$, $B^{-1}W_O$), "
+    r"and $V$ or $W_O$ of each head has full rank.",
+)
+@claim(
+    id="idealized/eq-4",
+    source="idealized",
+    place="equation (4)",
+    statement=r"$\dim_{MLP} = L d_{ff} = 4Ld$, with factors $\alpha > 0$.",
+    verdict="holds-if",
+    condition="No hidden neuron has all incoming and all outgoing weights zero.",
+)
+@claim(
+    id="idealized/bg-4",
+    source="idealized",
+    place="§2.2",
+    statement=r"$QK^\top$ is invariant under invertible maps of queries and keys, a symmetry of $d_k^2$ dimensions "
+    r"per head.",
+    verdict="holds-if",
+    condition=r"$Q$ or $K$ has full column rank.",
+)
+def test_families(evidence: EvidenceLog) -> None:
+    query_key, value_output = ["idealized/eq-2", "idealized/bg-4"], "idealized/eq-3"
+    record_identity(evidence, "query_key", on="condition", only=query_key)
+    record_identity(evidence, "value_output", on="condition", only=value_output)
+    record_identity(evidence, "relu_rescaling", on="condition", only="idealized/eq-4")
+    names = {"query-key": query_key, "value-output": [value_output], "relu-rescale": ["idealized/eq-4"]}
+    parts = dict(zip(names, (part for _, part in formulas.listed().parts), strict=True))
+    for name, ids in names.items():
+        ranks, numbers = [], []
+        for n, k, layers, words in SIZES:
+            ranks.append(generators_rank(Case(n, k, layers, words, True), (name,)))
+            numbers.append(int(parts[name].subs({d: n, h: k, L: layers})))
+        evidence.exact(
+            "rank of the tangent vectors at random points, modulo a prime",
+            figures={"ranks": equal(ranks, numbers), "prime": 2147483647},
+            on="condition",
+            cases=len(ranks),
+            only=ids,
+        )
+        family = next(f for f in families(architecture()) if f.name == name)
+        in_letters = family.dimension(architecture()).subs({letters.g: letters.h, letters.d_ff: 4 * letters.d})
+        square = {letters.d_k: letters.d / letters.h, letters.d_v: letters.d / letters.h}
+        evidence.proof(
+            "the formula is the family's dimension, in letters",
+            sp.expand(in_letters.subs(square) - parts[name]) == 0,
+            on="condition",
+            only=ids,
+        )
+    evidence.exact(
+        "tangents $(QX, -KX^\\top)$ of a head whose two matrices lose rank",
+        figures={"dimension": equal(head_orbit([[1, 0], [2, 0]], [[1, 0], [3, 0]]), 4)},
+        counterexample=r"$d_k = 2$, $Q = \begin{pmatrix}1&0\\2&0\end{pmatrix}$, $K = \begin{pmatrix}1&0\\3&0\end{pmatrix}$"
+        r": the orbit has dimension 3, not 4",
+        only=query_key,
+    )
+    evidence.exact(
+        "the same for values and outputs",
+        figures={"dimension": equal(head_orbit([[1, 0], [2, 0]], [[1, 0], [3, 0]]), 4)},
+        counterexample=r"$d_v = 2$, $V$ and $W_O^\top$ as $Q$ and $K$ there: 3, not 4; and with rows as in §4.1, $BV$ has "
+        r"no meaning for $V$ of $d \times d_v$",
+        only=value_output,
+    )
+    evidence.exact(
+        "a rank-full head has all four",
+        figures={"dimension": equal(head_orbit([[1, 0], [2, 1]], [[1, 0], [3, 0]]), 4)},
+        on="condition",
+        only=[*query_key, value_output],
+    )
+    dead = sp.Matrix([[0], [0]])
+    evidence.exact(
+        "tangent $(w, -u)$ of a neuron that neither reads nor writes",
+        figures={"dimension": equal(rank(rational(dead)), 1)},
+        counterexample=r"$w = u = 0$: every $\alpha$ fixes it",
+        only="idealized/eq-4",
+    )
+    z, w, alpha = sp.Integer(1), sp.Integer(1), sp.Integer(-1)
+    evidence.control(
+        r"$\alpha = -1$ changes $\mathrm{ReLU}(wx)\,u$ at $w = x = u = 1$ from 1 to 0",
+        sp.Max(0, alpha * w * z) / alpha != sp.Max(0, w * z),
+        kind="exact",
+        only="idealized/eq-4",
+    )
+
+
+def head_orbit(query: list[list[int]], key: list[list[int]]) -> int:
+    """Dimension of the orbit of GL(2) through a pair of factors (rows, 2): rank of X ↦ (QX, −KXᵀ)."""
+    q, k = sp.Matrix(query), sp.Matrix(key)
+    units = [sp.Matrix(2, 2, lambda i, j, at=at: int((i, j) == at)) for at in ((0, 0), (0, 1), (1, 0), (1, 1))]
+    return rank(rational(sp.Matrix.hstack(*((q * x).reshape(4, 1).col_join((-k * x.T).reshape(4, 1)) for x in units))))
+
+
+@claim(
+    id="idealized/abs-1",
+    source="idealized",
+    place="abstract",
+    statement=r"The combined dimension of query–key, value–output and ReLU symmetries is $O(LHd_k^2)$.",
+    verdict="holds",
+    remark=r"With the maps of the stream, which are missing, it is $O(LHd_k^2 + d^2)$ on a residual stream.",
+)
+def test_order(evidence: EvidenceLog) -> None:
+    total = formulas.listed().total.subs(d, h * d_k)
+    gap = sp.factor(6 * L * h * d_k**2 - total)
+    evidence.proof(
+        r"$6LHd_k^2 - S = 4LHd_k(d_k-1) \ge 0$ for $d = Hd_k$",
+        sp.expand(gap - 4 * L * h * d_k * (d_k - 1)) == 0,
+        figures={"difference": str(gap)},
+    )
+    whole = formulas.fibre(residual=True).total.subs(d, h * d_k)
+    evidence.control(
+        r"with $d^2 = H^2d_k^2$ the ratio to $LHd_k^2$ grows with $H$",
+        sp.limit(whole / (L * h * d_k**2), h, sp.oo) == sp.oo,
+        kind="proof",
+    )
+
+
+def slope(rows: tuple[Row, ...]) -> float:
+    """Least-squares slope of log ρ against log d, with ρ from the printed integers."""
+    points = [(math.log(row.d), math.log(row.symmetries / row.parameters)) for row in rows]
+    x, y = (sum(values) / len(points) for values in zip(*points, strict=True))
+    return sum((a - x) * (b - y) for a, b in points) / sum((a - x) ** 2 for a, _ in points)
+
+
+@claim(
+    id="idealized/fig-1",
+    source="idealized",
+    place="below Table 1, Figure 1",
+    statement=r"$\rho \propto d^{-1}$, because the symmetry dimension scales as $O(Ld^2/H)$ and $P$ as $O(Ld^2+|V|d)$.",
+    verdict="refuted",
+    correction=r"$\rho \to 1/(6H)$ for $d \to \infty$ at fixed $H$ (the reason given says as much: a constant), and "
+    r"$\rho \sim (d_k+2)/(6d)$ at fixed $d_k$.",
+)
+@claim(
+    id="idealized/8.3",
+    source="idealized",
+    place="§8.3",
+    statement=r"$\rho$ falls from 0.20 ($d=8$) to 0.021 ($d=512$) following $\rho \propto d^{-1}$, so larger models "
+    r"have proportionally less redundancy.",
+    verdict="refuted",
+    correction=r"The end points are right; in between $H$ grows from 1 to 8. At $H = 8$ the ratio is 0.0258, 0.0233, "
+    r"0.0214 for $d = 64, 128, 512$ and stops at $1/48 = 0.0208$. With the maps of the stream and one layer it tends to "
+    r"$(2/H+1)/12$.",
+)
+def test_growth(evidence: EvidenceLog) -> None:
+    ratio = formulas.ratio()
+    fixed_heads = sp.limit(ratio, d, sp.oo)
+    fixed_width = sp.limit((ratio * d).subs(h, d / d_k), d, sp.oo)
+    evidence.proof(
+        r"the exponent is $-1$ at fixed $H$",
+        sp.limit(ratio * d, d, sp.oo) != sp.oo,
+        counterexample=r"$H = 1$, $L = 1$: $\rho = (d+2)/(6d+|V|) \to 1/6$; for $d = 8 \to 512$ at $H=8$, $L = 12$, "
+        r"$|V| = 2$ it even lies above $1/48$ throughout",
+        figures={"ρ": str(ratio), "limit of ρ at fixed H": str(fixed_heads)},
+    )
+    evidence.proof(r"at fixed $H$: $\rho \to 1/(6H)$", sp.simplify(fixed_heads - 1 / (6 * h)) == 0, on="correction")
+    evidence.proof(
+        r"at fixed $d_k$: $\rho d \to (d_k+2)/6$",
+        sp.simplify(fixed_width - (d_k + 2) / 6) == 0,
+        on="correction",
+        only="idealized/fig-1",
+    )
+    at_eight = tuple(row for row in TABLE_1 if row.heads == 8)
+    evidence.exact(
+        "log–log slopes of the printed rows: all, and those with $H = 8$",
+        figures={
+            "all": at_least(slope(TABLE_1), -0.56),
+            "H = 8": at_least(slope(at_eight), -0.09),
+            "claimed": FIGURE_1_EXPONENT,
+        },
+        on="correction",
+    )
+    evidence.exact(
+        "end points, and the last row against $1/48$",
+        round(TABLE_1[0].symmetries / TABLE_1[0].parameters, 2) == 0.20
+        and round(TABLE_1[-1].symmetries / TABLE_1[-1].parameters, 3) == 0.021
+        and TABLE_1[-1].symmetries * 48 > TABLE_1[-1].parameters,
+        on="correction",
+        only="idealized/8.3",
+    )
+    whole = (formulas.fibre(residual=True).total / formulas.parameters().total).subs(L, 1)
+    evidence.proof(
+        r"with the maps of the stream, $L = 1$: $(2/H+1)/12$",
+        sp.simplify(sp.limit(whole, d, sp.oo) - (2 / h + 1) / 12) == 0,
+        on="correction",
+        only="idealized/8.3",
+    )
+    bare = sp.limit((L * d**2 / h) / (L * d**2 + V * d), d, sp.oo)
+    evidence.control(
+        r"the reason given, $Ld^2/H$ over $Ld^2+|V|d$, tends to $1/H$: no power of $d$", bare == 1 / h, kind="proof"
+    )
