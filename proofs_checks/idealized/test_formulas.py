@@ -129,14 +129,16 @@ def test_families(evidence: EvidenceLog) -> None:
     evidence.exact(
         "tangents $(QX, -KX^\\top)$ of a head whose two matrices lose rank",
         figures={"dimension": equal(head_orbit([[1, 0], [2, 0]], [[1, 0], [3, 0]]), 4)},
-        counterexample=r"$d_k = 2$, $Q = \begin{pmatrix}1&0\\2&0\end{pmatrix}$, $K = \begin{pmatrix}1&0\\3&0\end{pmatrix}$"
+        counterexample=r"$d_k = 2$, $Q = \begin{pmatrix}1&0\\2&0\end{pmatrix}$, $K = "
+        r"\begin{pmatrix}1&0\\3&0\end{pmatrix}$"
         r": the orbit has dimension 3, not 4",
         only=query_key,
     )
     evidence.exact(
         "the same for values and outputs",
         figures={"dimension": equal(head_orbit([[1, 0], [2, 0]], [[1, 0], [3, 0]]), 4)},
-        counterexample=r"$d_v = 2$, $V$ and $W_O^\top$ as $Q$ and $K$ there: 3, not 4; and with rows as in §4.1, $BV$ has "
+        counterexample=r"$d_v = 2$, $V$ and $W_O^\top$ as $Q$ and $K$ there: 3, not 4; and with rows as in §4.1, $BV$ "
+        r"has "
         r"no meaning for $V$ of $d \times d_v$",
         only=value_output,
     )
@@ -217,7 +219,8 @@ def slope(rows: tuple[Row, ...]) -> float:
     r"have proportionally less redundancy.",
     verdict="refuted",
     correction=r"The end points are right; in between $H$ grows from 1 to 8. At $H = 8$ the ratio is 0.0258, 0.0233, "
-    r"0.0214 for $d = 64, 128, 512$ and stops at $1/48 = 0.0208$. With the maps of the stream and one layer it tends to "
+    r"0.0214 for $d = 64, 128, 512$ and stops at $1/48 = 0.0208$. With the maps of the stream and one layer it tends "
+    r"to "
     r"$(2/H+1)/12$.",
 )
 def test_growth(evidence: EvidenceLog) -> None:
