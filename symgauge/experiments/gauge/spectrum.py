@@ -36,6 +36,7 @@ class Spectrum:
 
     @property
     def nullity(self) -> int:
+        """By the gap; an upper bound, since what is lost in rounding counts as zero (very small weights)."""
         return len(self.values) - self.rank.rank
 
     @property
