@@ -70,6 +70,12 @@ def _rank(key: str) -> tuple[int, int, str]:
     return kind, int(number[2]) if number else 0, key
 
 
+def option(key: str) -> str:
+    """The command line's option for one experiment."""
+    kind, _, number = key.partition("-")
+    return f"--{kind} {number}" if kind in ("table", "figure") else f"--only {key}"
+
+
 def choose(suite: str, keys: Sequence[str]) -> list[Experiment]:
     """The experiments called `keys`, or all without any. Raises InvalidInput for an unknown key."""
     known = experiments_of(suite)
@@ -82,7 +88,7 @@ def choose(suite: str, keys: Sequence[str]) -> list[Experiment]:
 def reproduce(
     suite: str, chosen: Sequence[Experiment], setting: Setting, file: Path, command: str, fresh: bool = False
 ) -> Iterator[tuple[Experiment, Result, bool]]:
-    """Run `chosen`; yields experiment, result, and whether it was run now.
+    """Run `chosen`; yields experiment, result, and whether it was run now. command: what runs the whole suite so.
 
     After each the record is saved to `file`, so that a run that was stopped goes on where it was: a result recorded
     with the same setting, software and card is kept, unless `fresh`.
@@ -101,5 +107,5 @@ def reproduce(
         start = time.perf_counter()
         result = experiment.run(setting)
         result = replace(result, key=experiment.key, seconds=time.perf_counter() - start)
-        record.added(result, setting.seed, setting.seeds, now, command).save(file)
+        record.added(result, setting.seed, setting.seeds, now, f"{command} {option(experiment.key)}").save(file)
         yield experiment, result, True

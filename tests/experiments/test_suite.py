@@ -75,7 +75,7 @@ def test_a_record_survives_the_disk(calls, tmp_path) -> None:
     run = Record.load(file).runs["table-2"]
     assert run.result.comparisons[0] == Comparison("maximum", 1.0, 2.0)
     assert run.result.outcome is Outcome.REPRODUCED
-    assert json.loads(file.read_text())["runs"]["table-2"]["command"] == "command"
+    assert json.loads(file.read_text())["runs"]["table-2"]["command"] == "command --table 2"
 
 
 @pytest.mark.parametrize(
