@@ -41,7 +41,7 @@ def _panel(ax: Any, panel: Panel) -> None:
     for number, (label, value) in enumerate(panel.levels.items()):
         ax.axhline(value, color="0.35", linestyle=("--", ":", "-.")[number % 3], linewidth=1, label=label)
     for number, (label, value) in enumerate(panel.marks.items()):
-        ax.axvline(value, color="0.35", linestyle=("--", ":", "-.")[number % 3], linewidth=1, label=label)
+        ax.axvline(value, color="0.55", linestyle=(":", "-.", "--")[number % 3], linewidth=1, label=label)
     ax.set_xscale(panel.x_scale)
     ax.set_yscale(panel.y_scale)
     ax.set(title=panel.title, xlabel=panel.x, ylabel=panel.y)
