@@ -1,4 +1,4 @@
-"""Time Table 5's protocol of the gauge paper and write the table to benchmarks/invariance.md.
+"""Time Table 5's protocol of the gauge paper and write the table to its machine's part of benchmarks/invariance.md.
 
     python benchmarks/invariance.py [--device cuda]
 
@@ -28,6 +28,15 @@ HEAD = ["configuration", "sizes", "trials", "seconds", "drawing elements", "ms p
         "TFLOP/s", "product", "share"]  # fmt: skip
 
 
+INTRODUCTION = f"""# Invariance trials: measured times
+
+Table 5's protocol, float64, {TOKENS} tokens: elements of the group are drawn, the weights changed, the whole layer
+computed on every input (and once unchanged), and the relative error kept per trial. Seconds of wall clock, the fastest of
+three runs; the paper's are for an H100 (18.51, 32.33 and 170.82 s for 100,000 trials). TFLOP/s counts the matrix products of
+attention; *product* is one float64 product of the shape of the largest of them, in the same run. Written by
+`python benchmarks/invariance.py`."""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cpu")
@@ -43,20 +52,23 @@ def main() -> None:
         rows.append([name, str(sizes), f"{t.trials:,}", *times, *rates])
         print(" | ".join(rows[-1]), flush=True)
     found = ", ".join(f"{key} {value}" for key, value in environment(arguments.device).items())
-    lines = [
-        "# Invariance trials: measured times",
-        "",
-        f"Table 5's protocol, float64, {TOKENS} tokens: elements of the group are drawn, the weights changed, the "
-        "whole layer computed on every input, and the relative error kept per trial. Seconds of wall clock, the "
-        "fastest of three runs; the paper's are for an H100 (18.51, 32.33 and 170.82 s for 100,000 trials). TFLOP/s "
-        "counts the matrix products of the trials; *product* is one float64 product of the shape of the largest of "
-        "them, in the same run. Written by `python benchmarks/invariance.py`.",
-        "",
+    part = [
         *("| " + " | ".join(row) + " |" for row in [HEAD, ["---"] * len(HEAD), *rows]),
         "",
         f"Machine: {found}. Seed 0. Date: {date.today().isoformat()}.",
     ]
-    arguments.out.write_text("\n".join(lines) + "\n")
+    write(arguments.out, "Card" if card else "Processor", "\n".join(part))
+
+
+def write(file: Path, heading: str, text: str) -> None:
+    """Replace the part of the page under a heading; the measurements of other machines stay."""
+    parts = dict.fromkeys(("Card", "Processor"), "Not measured.")
+    if file.exists():
+        for part in file.read_text().split("\n## ")[1:]:
+            name, _, body = part.partition("\n")
+            parts[name] = body.strip()
+    parts[heading] = text
+    file.write_text("\n\n".join([INTRODUCTION, *(f"## {name}\n\n{body}" for name, body in parts.items())]) + "\n")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from symgauge.experiments.suite import Experiment, Setting
 FACTORS = (0.2, 0.3, 0.45, 0.7, 1.0, 1.4, 2.0, 3.0)  # weights of so many times 1/√d
 LENGTHS = (2, 4, 8, 16, 32, 64, 128, 256)
 SMALL_COUNTS = (12, 8)
-PAPER_ELEMENTS = 20
+PAPER_ELEMENTS = 5
 ROWS = 64 * 1000  # tokens per element at paper scale, whatever the length
 PARTS = ("QK only", "VO only", "QK + VO")
 

@@ -16,16 +16,14 @@ MIXING = 0.1
 def mixings(generator: torch.Generator, sizes: Sizes, count: int, *, norm: str = "frobenius") -> Pair:
     """(89): P (count, h d_v, h d_v), identity blocks on the diagonal, 0.1 R_ij off it.
 
-    norm: "frobenius", ‖R_ij‖_F = 1 as printed; "spectral", ‖R_ij‖₂ = 1; "entries", independent N(0, 1) entries.
+    norm: "frobenius", ‖R_ij‖_F = 1 as printed; "entries", independent N(0, 1) entries.
     """
     h, _, d_v, _ = sizes
     r = normal(generator, count, h, h, d_v, d_v, device=generator.device)
     if norm == "frobenius":
         r /= torch.linalg.matrix_norm(r, keepdim=True)
-    elif norm == "spectral":
-        r /= torch.linalg.matrix_norm(r, 2, keepdim=True)
     elif norm != "entries":
-        raise InvalidInput(f"no norm of R is called {norm!r}; choose frobenius, spectral or entries")
+        raise InvalidInput(f"no norm of R is called {norm!r}; choose frobenius or entries")
     blocks = MIXING * r
     blocks.diagonal(dim1=1, dim2=2)[:] = torch.eye(d_v, dtype=r.dtype, device=r.device).unsqueeze(-1)
     return with_inverse(blocks.transpose(2, 3).reshape(count, h * d_v, h * d_v))

@@ -27,10 +27,10 @@ def run(setting: Setting) -> Result:
         key="table-5",
         title="Time of the trials",
         place="Table 5, F.2.4",
-        protocol="Elements of all sectors are drawn, the weights changed, the whole layer computed with them on every "
-        "input (and once unchanged), and the error kept per trial; inputs are there before. Wall clock, the faster of two "
-        "runs after a short one to warm up. The rate counts the matrix products of attention; beside it that of one "
-        "float64 product of the shape of the largest among them, measured in the same run.",
+        protocol="Elements of all sectors are drawn, the weights changed, the whole layer computed with them on "
+        "every input (and once unchanged), and the error kept per trial; inputs are there before. Wall clock, the "
+        "faster of two runs after a short one to warm up. The rate counts the matrix products of attention; beside "
+        "it that of one float64 product of the shape of the largest among them, measured in the same run.",
         comparisons=_comparisons(found) if card else (),
         tables=[_table(found)],
         settings={"seed": setting.seed},
