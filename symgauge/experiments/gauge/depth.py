@@ -166,7 +166,7 @@ def growth(
 
 def run(setting: Setting) -> Result:
     sizes, layers = (PAPER if setting.paper else SMALL), LAYERS
-    tokens, runs = TOKENS[setting.scale], RUNS
+    tokens, runs = TOKENS[setting.scale], setting.seeds or RUNS
     found: dict[tuple[str, str], Growth] = {}
     for number, (label, scale) in enumerate(SCALES.items()):
         for part, (name, kind) in enumerate(KINDS.items()):

@@ -133,7 +133,7 @@ def reach(path: Path, name: str, limit: float = LIMIT) -> float:
 
 def run(setting: Setting) -> Result:
     times = STEP * torch.arange(1, STEPS + 1, dtype=torch.float64)
-    sequences, count = SEQUENCES[setting.scale], PATHS[setting.scale]
+    sequences, count = SEQUENCES[setting.scale], setting.seeds or PATHS[setting.scale]
     paths = []
     for number in range(count):
         setting.tick("orbit", 0.8 * number / count)
