@@ -1,0 +1,75 @@
+"""Random models with prescribed visible and invisible parts, and partners that compute the same distribution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+from symgauge.errors import InvalidInput
+from symgauge.linear_properties.exact_matrices import RATIONALS, Field, Matrix
+from symgauge.linear_properties.model import Model
+
+
+@dataclass(frozen=True)
+class Room:
+    """Extra dimensions that probabilities do not see: of embeddings only, of unembeddings only, and of neither.
+
+    Without unused dimensions M = N always; with one they differ in general.
+    """
+
+    embedding: int = 0
+    unembedding: int = 0
+    unused: int = 0
+
+    @property
+    def size(self) -> int:
+        return self.embedding + self.unembedding + self.unused
+
+
+def random_matrix(rng: Random, rows: int, columns: int, field: Field = RATIONALS, largest: int = 4) -> Matrix:
+    """Small integers, or any residues of a finite field."""
+    low, high = (0, field.prime - 1) if field.prime else (-largest, largest)
+    return field.matrix([[rng.randint(low, high) for _ in range(columns)] for _ in range(rows)], columns)
+
+
+def of_rank(rng: Random, rows: int, columns: int, rank: int, field: Field = RATIONALS) -> Matrix:
+    """A random matrix of exactly this rank. Raises InvalidInput if the shape does not allow it."""
+    if rank > min(rows, columns):
+        raise InvalidInput(f"no matrix of shape ({rows}, {columns}) has rank {rank}")
+    while True:
+        found = random_matrix(rng, rows, rank, field) @ random_matrix(rng, rank, columns, field)
+        if found.rank == rank:
+            return found
+
+
+def random_model(
+    rng: Random, complexity: int, room: Room = Room(), *, contexts: int, tokens: int, field: Field = RATIONALS  # noqa: B008
+) -> Model:
+    """A model of the given effective complexity and of dimension complexity + room, in a general basis.
+
+    Raises InvalidInput unless contexts ≥ complexity and tokens > complexity.
+    """
+    free = of_rank(rng, contexts, complexity, complexity, field)
+    seen = of_rank(rng, tokens - 1, complexity, complexity, field)
+    return embed(rng, free, field.zeros(1, complexity).over(seen), room)
+
+
+def partner(rng: Random, model: Model, room: Room = Room()) -> Model:  # noqa: B008
+    """Another model with the same p and pivot, of dimension effective complexity + room."""
+    coordinates = model.modulo_unseen
+    return embed(rng, coordinates.f @ coordinates.pairing, coordinates.g, room, model.pivot)
+
+
+def embed(rng: Random, f: Matrix, g0: Matrix, room: Room, pivot: int = 0) -> Model:
+    """[f | junk | 0 | 0] C and [g₀ | 0 | junk | 0] C^(−⊤) + a shift, for random junk, C in GL and shift."""
+    field, contexts, tokens = f.field, f.shape[0], g0.shape[0]
+    junk_f = random_matrix(rng, contexts, room.embedding, field)
+    junk_g = random_matrix(rng, tokens, room.unembedding, field)
+    junk_g = junk_g - field.ones(tokens) @ junk_g.rows([pivot])
+    zeros = field.zeros
+    wide_f = f.beside(junk_f).beside(zeros(contexts, room.unembedding + room.unused))
+    wide_g = g0.beside(zeros(tokens, room.embedding)).beside(junk_g).beside(zeros(tokens, room.unused))
+    size = wide_f.shape[1]
+    change = of_rank(rng, size, size, size, field)
+    shift = random_matrix(rng, 1, size, field)
+    return Model(wide_f @ change, wide_g @ change.inverse().T + field.ones(tokens) @ shift, pivot)
