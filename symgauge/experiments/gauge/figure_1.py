@@ -190,8 +190,8 @@ def _findings(
     fits = variations["target N(0, 1)"] < LIMIT
     return [
         f"Up to distance 100, about {DISTANCE / first.size:.1f} times the length of the parameters, the loss "
-        + ("varies" if fits else "**does not only vary**")
-        + f" by less than 1e-14 for a random target ({variations['target N(0, 1)']:.1e}).",
+        + ("varies by less" if fits else "varies by **more**")
+        + f" than 1e-14 for a random target ({variations['target N(0, 1)']:.1e}).",
         f"That figure depends on the target more than on the symmetry: for a residual of 1 % the variation is "
         f"{variations[nearest]:.1e}, because the function itself changes by {float(first.error[at]):.1e} there.",
         f"Constancy ends with the precision: 1e-14 is kept up to distance {reached['target N(0, 1)']:.3g}, "
