@@ -7,6 +7,8 @@ biases, norms or positions. Source: idealized paper, sections 3 and 4; the true 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import sympy as sp
 from sympy.matrices.expressions.matexpr import MatrixExpr
 
@@ -88,16 +90,17 @@ def left_null(vocabulary: sp.Expr = V, length: sp.Expr = T) -> sp.Expr:
     return vocabulary * (vocabulary**length - classes(vocabulary, length))
 
 
-def two_token_left_null(length: int, heads: int, linear: int) -> int:
-    """|V| = 2 and one layer: the left null space when ``linear`` of the two query tokens (0, 1 or 2) have one ReLU
-    pattern for all T of their classes.
+def two_token_left_null(length: int, heads: int, groups: Sequence[Sequence[int]]) -> int:
+    """|V| = 2, one layer, a residual stream: what the left null space has at least, by the ReLU patterns met.
 
-    There the two logits are A + Σ_i a_i B_i with the fraction a_i = m s_i / (T − m + m s_i) that head i gives to the
-    second token (m of T); so a query has 2 + 3h numbers, A and B_i (2 each) and s_i, for 2T rows.
+    groups: for each of the two query tokens, how many of its T classes share each ReLU pattern. Where n of them share
+    one, the two logits are A + Σ_i a_i B_i with the weights a_i = m s_i / (T − m + m s_i) that the heads give to the
+    second token (m of T): 2 + 2h numbers for 2n rows, besides the h numbers s_i that all T classes have in common.
     """
-    if linear not in (0, 1, 2):
-        raise InvalidInput(f"two_token_left_null: linear is 0, 1 or 2 of the two query tokens, not {linear}.")
-    return int(left_null(sp.Integer(2), sp.Integer(length))) + linear * max(0, 2 * length - 2 - 3 * heads)
+    if any(sum(sizes) != length for sizes in groups) or len(groups) != 2:
+        raise InvalidInput(f"two_token_left_null: each of two queries has {length} classes, not {groups}.")
+    ranks = [min(2 * length, heads + sum(min(2 * n, 2 + 2 * heads) for n in sizes)) for sizes in groups]
+    return int(2 * 2**length - sum(ranks))
 
 
 def layer_symmetry(*, residual: bool) -> Identity:

@@ -49,11 +49,13 @@ def test_classes_by_enumeration(vocabulary: int, length: int) -> None:
 
 
 def test_two_tokens() -> None:
-    assert [f.two_token_left_null(3, 1, k) for k in (0, 1, 2)] == [4, 5, 6]
-    assert f.two_token_left_null(3, 2, 2) == 4
-    assert [f.two_token_left_null(5, 2, k) for k in (0, 1, 2)] == [44, 46, 48]
-    with pytest.raises(InvalidInput, match="0, 1 or 2"):
-        f.two_token_left_null(3, 1, 3)
+    many = (1, 1, 1)
+    assert [f.two_token_left_null(3, 1, groups) for groups in ((many, many), ((3,), many), ((3,), (3,)))] == [4, 5, 6]
+    assert f.two_token_left_null(3, 2, ((3,), (3,))) == f.left_null(sp.Integer(2), sp.Integer(3)) == 4
+    assert [f.two_token_left_null(5, 2, (q, q)) for q in ((3, 2), (5,))] == [44, 48]
+    assert f.two_token_left_null(4, 1, ((3, 1), (2, 2))) == 17
+    with pytest.raises(InvalidInput, match="each of two queries has 3 classes"):
+        f.two_token_left_null(3, 1, ((2, 2), (3,)))
 
 
 @pytest.mark.parametrize("residual", [True, False])
