@@ -26,6 +26,8 @@ from symgauge.algorithms import (
     random_attention,
     random_element,
 )
+from symgauge.algorithms.channels import blocks
+from symgauge.algorithms.pairs import with_bias
 from symgauge.errors import InvalidInput
 from tests.algorithms.cases import KINDS, apart, change, layer
 
@@ -137,6 +139,25 @@ def test_distances_and_sizes_are_what_they_say(kind: str) -> None:
     assert torch.allclose(head_sizes(p), torch.tensor(sizes, dtype=torch.float64))
     table = [[float(np.linalg.norm(m - k) + np.linalg.norm(n - l)) for k, l in two] for m, n in one]
     assert torch.allclose(head_distances(p, q), torch.tensor(table, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("kind", ["rotary", "equal angles"])
+def test_distances_with_rotary_encoding_are_those_of_complex_blocks(kind: str) -> None:
+    p, q = layer(kind, 1), layer(kind, 2)
+    expected = torch.zeros(p.heads, p.heads, dtype=torch.float64)
+    for block in blocks(p.rotary, p.d_k, p.query.device):
+        products = []
+        for x in (p, q):
+            query, key = (block.take(with_bias(w, b)) for w, b in ((x.query, x.query_bias), (x.key, x.key_bias)))
+            products.append(query @ key[:, x.group_of_head()].mH)
+        gaps = products[0].unsqueeze(2) - products[1].unsqueeze(1)
+        expected += gaps.abs().square().sum((0, 3, 4))
+    expected = expected.sqrt()
+    values = [p.value[p.group_of_head()] @ p.output, q.value[q.group_of_head()] @ q.output]
+    if p.output_bias is None:
+        values = [with_bias(x.value, x.value_bias)[x.group_of_head()] @ x.output for x in (p, q)]
+    expected += torch.linalg.matrix_norm(values[0].unsqueeze(1) - values[1].unsqueeze(0))
+    assert torch.allclose(head_distances(p, q), expected)
 
 
 def test_alignment_minimises_over_the_orthogonal_group() -> None:
