@@ -22,14 +22,15 @@ class Commands(TyperGroup):
     """Finds commands by file name. Their files import lightly; what is heavy they import when run."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Names of the files in symgauge/commands/ that do not start with an underscore."""
-        return sorted(module.name for module in pkgutil.iter_modules(commands.__path__) if module.name[0] != "_")
+        """Names of the files in symgauge/commands/ that do not start with an underscore, with hyphens for others."""
+        files = (module.name for module in pkgutil.iter_modules(commands.__path__))
+        return sorted(name.replace("_", "-") for name in files if name[0] != "_")
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command called `cmd_name`, or None."""
         if cmd_name not in self.list_commands(ctx):
             return None
-        function = importlib.import_module(f"{commands.__name__}.{cmd_name}").command
+        function = importlib.import_module(f"{commands.__name__}.{cmd_name.replace('-', '_')}").command
         single = typer.Typer(add_completion=False)
         single.command(name=cmd_name)(guarded(function))
         return typer.main.get_command(single)

@@ -26,6 +26,9 @@ class Room:
         return self.embedding + self.unembedding + self.unused
 
 
+NO_ROOM = Room()
+
+
 def random_matrix(rng: Random, rows: int, columns: int, field: Field = RATIONALS, largest: int = 4) -> Matrix:
     """Small integers, or any residues of a finite field."""
     low, high = (0, field.prime - 1) if field.prime else (-largest, largest)
@@ -42,8 +45,32 @@ def of_rank(rng: Random, rows: int, columns: int, rank: int, field: Field = RATI
             return found
 
 
+def invertible(rng: Random, size: int, field: Field = RATIONALS) -> Matrix:
+    """A general element of GL(size), not symmetric; over the rationals integer with determinant ±1, so with an
+    integer inverse too."""
+    lower, upper = (
+        field.matrix(
+            [
+                [int(i == j) or (rng.randint(-2, 2) if (i > j) == below else 0) for j in range(size)]
+                for i in range(size)
+            ],
+            size,
+        )
+        for below in (True, False)
+    )
+    order = rng.sample(range(size), size)
+    signs = [[rng.choice((1, -1)) if i == j else 0 for j in range(size)] for i in range(size)]
+    return (lower @ upper).rows(order) @ field.matrix(signs, size)
+
+
 def random_model(
-    rng: Random, complexity: int, room: Room = Room(), *, contexts: int, tokens: int, field: Field = RATIONALS  # noqa: B008
+    rng: Random,
+    complexity: int,
+    room: Room = NO_ROOM,
+    *,
+    contexts: int,
+    tokens: int,
+    field: Field = RATIONALS,
 ) -> Model:
     """A model of the given effective complexity and of dimension complexity + room, in a general basis.
 
@@ -54,7 +81,7 @@ def random_model(
     return embed(rng, free, field.zeros(1, complexity).over(seen), room)
 
 
-def partner(rng: Random, model: Model, room: Room = Room()) -> Model:  # noqa: B008
+def partner(rng: Random, model: Model, room: Room = NO_ROOM) -> Model:
     """Another model with the same p and pivot, of dimension effective complexity + room."""
     coordinates = model.modulo_unseen
     return embed(rng, coordinates.f @ coordinates.pairing, coordinates.g, room, model.pivot)
@@ -70,6 +97,6 @@ def embed(rng: Random, f: Matrix, g0: Matrix, room: Room, pivot: int = 0) -> Mod
     wide_f = f.beside(junk_f).beside(zeros(contexts, room.unembedding + room.unused))
     wide_g = g0.beside(zeros(tokens, room.embedding)).beside(junk_g).beside(zeros(tokens, room.unused))
     size = wide_f.shape[1]
-    change = of_rank(rng, size, size, size, field)
+    change = invertible(rng, size, field)
     shift = random_matrix(rng, 1, size, field)
     return Model(wide_f @ change, wide_g @ change.inverse().T + field.ones(tokens) @ shift, pivot)

@@ -6,9 +6,12 @@ probabilities are seen one vector may be added to every g(y): d² + d directions
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import torch
 from torch import Tensor, nn
 
+from symgauge.errors import InvalidInput
 from symgauge.linear_properties.model import Model
 from symgauge.symmetries.base import Output
 
@@ -23,7 +26,10 @@ class LogBilinear(nn.Module):
 
     @classmethod
     def of(cls, model: Model) -> LogBilinear:
-        """The module at an exact rational model's parameters (rounded to float64)."""
+        """The module at an exact rational model's parameters. Raises InvalidInput for numbers that float64 would round,
+        because a rounded table has another rank."""
+        if any(Fraction(float(x)) != x for table in (model.f, model.g) for row in table.table for x in row):
+            raise InvalidInput("a module holds float64 numbers; give a model with integers or dyadic fractions")
         made = cls(model.contexts, model.tokens, model.dimension)
         with torch.no_grad():
             for table, exact in ((made.f.weight, model.f), (made.g.weight, model.g)):

@@ -48,7 +48,9 @@ class Model:
             raise InvalidInput(f"the pivot is token {self.pivot}, and tokens are numbered from 0 to {tokens - 1}")
 
     @classmethod
-    def of(cls, f: Sequence[Sequence[Any]], g: Sequence[Sequence[Any]], field: Field = RATIONALS, pivot: int = 0) -> Model:
+    def of(
+        cls, f: Sequence[Sequence[Any]], g: Sequence[Sequence[Any]], field: Field = RATIONALS, pivot: int = 0
+    ) -> Model:
         """A model from rows of numbers."""
         return cls(field.matrix(f), field.matrix(g), pivot)
 
