@@ -1,0 +1,140 @@
+"""Section 2 on earlier work: what it says of identifiability, held against the statements themselves."""
+
+from __future__ import annotations
+
+import sympy as sp
+import torch
+from torch import Tensor, nn
+
+from proofs_checks.gauge.symbolic_support import record_identity
+from proofs_checks.idealized.text import BREA_SAID, BREA_TITLE, REFERENCES
+from symgauge.claims import EvidenceLog, claim, equal
+from symgauge.exact.dimension import dimension
+from symgauge.exact.probes import Vectors
+
+
+class Shallow(nn.Module):
+    """One hidden layer with biases, one output: x ↦ f(x W + b) u + c."""
+
+    def __init__(self, inputs: int, hidden: int, activation: str) -> None:
+        super().__init__()
+        self.up, self.down = nn.Linear(inputs, hidden).double(), nn.Linear(hidden, 1).double()
+        self.activation = activation
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.up(x)
+        return self.down(torch.tanh(h) if self.activation == "tanh" else h * h)
+
+
+def nullity(inputs: int, hidden: int, activation: str) -> int:
+    return dimension(Shallow(inputs, hidden, activation), Vectors(1, inputs)).nullity
+
+
+@claim(
+    id="idealized/bg-1",
+    source="idealized",
+    place="§2.1, on [12]",
+    statement="For networks with one hidden layer and analytic activations the only symmetries are permutations of "
+    "neurons "
+    "and sign flips, a finite class.",
+    verdict="holds-if",
+    condition=r"The activation is $\tanh$ and the network irreducible (no neuron constant, no two equal up to sign).",
+    remark="That there are no further discrete ones is Sussmann's theorem, for tanh; here: the two are symmetries, and "
+    "no continuous ones exist at generic points.",
+)
+def test_sussmann(evidence: EvidenceLog) -> None:
+    record_identity(evidence, "tanh_signs", on="condition")
+    record_identity(evidence, "hidden_permutation", on="condition")
+    sizes = ((1, 2), (2, 3), (3, 4))
+    evidence.exact(
+        "fibres of tanh networks through random points: (inputs, neurons) " + ", ".join(map(str, sizes)),
+        figures={"nullities": equal([nullity(*size, "tanh") for size in sizes], [0] * len(sizes))},
+        on="condition",
+        cases=len(sizes),
+    )
+    a, w, u, x = sp.symbols("a w u x", positive=True)
+    moved = sp.expand((u / a**2) * (a * w * x) ** 2 - u * (w * x) ** 2)
+    evidence.exact(
+        r"the analytic activation $z^2$",
+        nullity(2, 3, "square") == 0,
+        counterexample=r"$u\,(wx)^2$ is the same for $(aw, u/a^2)$ with every $a > 0$, an infinite class",
+        figures={"difference": str(moved), "nullity (2, 3)": nullity(2, 3, "square")},
+    )
+
+
+@claim(
+    id="idealized/bg-2",
+    source="idealized",
+    place="§2.1, on [2]",
+    statement="Brea et al. extended identifiability results to deeper networks.",
+    verdict="inconsistent",
+    correction="By its title, printed in the reference list, [2] is about saddles and equal-loss valleys that "
+    "permutations "
+    "cause, that is about the landscape and not about identifiability.",
+    remark="Held against the title only.",
+)
+def test_brea(evidence: EvidenceLog) -> None:
+    evidence.audit(
+        "the subject named in §2.1, looked for in the title",
+        BREA_SAID.split()[0].removesuffix("ility") in BREA_TITLE.casefold(),
+        figures={"title": BREA_TITLE},
+    )
+    words = ("permutation saddles", "equal-loss valleys", "loss landscape")
+    evidence.audit(
+        "what the title names", all(word in BREA_TITLE.casefold() for word in words), on="correction", cases=len(words)
+    )
+
+
+@claim(
+    id="idealized/bg-3",
+    source="idealized",
+    place="§2.1, on [11]",
+    statement="Functional equivalence classes of ReLU networks are unions of affine subspaces.",
+    verdict="refuted",
+    correction="They are unions of curved orbits of rescalings (times permutations), and contain no line segment "
+    "along a "
+    "rescaling.",
+    remark="Every set is a union of points; the statement is read for subspaces of the class's own dimension.",
+)
+def test_affine(evidence: EvidenceLog) -> None:
+    p, q, t = sp.symbols("p q t", real=True)
+    w, u = sp.symbols("w u", positive=True)
+    line = sp.Poly(sp.expand((w + t * p) * (u + t * q) - w * u), t)
+    solutions = sp.solve(line.all_coeffs(), [p, q], dict=True)
+    if not solutions:
+        raise AssertionError("the constant line was to be found at least")
+    evidence.proof(
+        r"the class of one neuron $x \mapsto u\,\mathrm{ReLU}(wx)$, $w > 0$, $u \ne 0$: $\{wu = c\}$, a line through "
+        r"$(w, u)$ in direction $(p, q)$ inside it",
+        any(solution.get(p) != 0 or solution.get(q) != 0 for solution in solutions),
+        counterexample=r"$(1, 1)$ and $(2, \tfrac12)$ give the same function, their middle $(\tfrac32, \tfrac34)$ "
+        r"gives "
+        r"$\tfrac98 \mathrm{ReLU}(x)$; $(w+tp)(u+tq) = wu$ for all $t$ needs $pq = 0$ and $pu + qw = 0$, so $p = q = "
+        r"0$",
+        figures={"product at the middle": str(sp.Rational(3, 2) * sp.Rational(3, 4))},
+    )
+    record_identity(evidence, "relu_rescaling", on="correction")
+    a = sp.Symbol("a", positive=True)
+    path = sp.Matrix([a, 1 / a])
+    bend = sp.Matrix.hstack(path.diff(a), path.diff(a, 2)).det()
+    evidence.proof(
+        r"the orbit $a \mapsto (a, 1/a)$ is curved everywhere: $\det(\dot c, \ddot c) = 2/a^3$",
+        sp.simplify(bend - 2 / a**3) == 0,
+        on="correction",
+    )
+
+
+@claim(
+    id="idealized/bg-5",
+    source="idealized",
+    place="§2.2, on [1] and [13]",
+    statement="Trauger and Tishby [13] studied loss landscapes of transformers, noting large flat regions caused by "
+    "symmetries.",
+    verdict="not-reproducible",
+    remark="[1] exists as printed. [13] was looked for by authors and by title and not found; the entry gives no "
+    "identifier.",
+)
+def test_missing_work(evidence: EvidenceLog) -> None:
+    sought = [r.number for r in REFERENCES if not r.title]
+    evidence.audit("cited works not found", figures={"entries": equal(sought, [13])}, on="reproduction", cases=1)
+    evidence.missing("an identifier, or pages, by which [13] can be found")

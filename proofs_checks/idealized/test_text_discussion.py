@@ -1,0 +1,136 @@
+"""Section 8 and the end of section 6, where they speak of counting: permutations, parameters, minimal circuits."""
+
+from __future__ import annotations
+
+import math
+
+import sympy as sp
+import torch
+
+from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.models.idealized import IdealizedModel, architecture
+from symgauge.models.idealized.tasks import copy_last
+from symgauge.models.reference import forward
+from symgauge.symmetries.discrete import discrete_families
+from symgauge.wiring import wire
+
+
+@claim(
+    id="idealized/8.1-2",
+    source="idealized",
+    place="§8.1 (2)",
+    statement="Permutations of neurons and heads multiply the number of equivalent parameterizations by a factorial "
+    "factor.",
+    verdict="holds-if",
+    condition=r"No two neurons of a layer and no two heads have the same weights: then the factor is $((4d)!\,H!)^L$.",
+    remark=r"At $d = 16$, $H = 2$, $L = 1$: $64!\cdot 2 = 2.5 \cdot 10^{89}$.",
+)
+def test_permutations(evidence: EvidenceLog) -> None:
+    a = architecture(4, 2, 2, 3)
+    known = {family.name: family for family in discrete_families(a)}
+    orders = {name: int(sp.sympify(family.order(a)).subs(_sizes(4, 2, 2))) for name, family in known.items()}
+    evidence.exact(
+        r"order of the discrete families at $d = 4$, $H = 2$, $L = 2$ against $((4d)!\,H!)^L$",
+        figures={"order": equal(math.prod(orders.values()), (math.factorial(16) * 2) ** 2), "families": sorted(orders)},
+        on="condition",
+    )
+    generator = torch.Generator().manual_seed(0)
+    roles = {role: value.detach() for role, value in IdealizedModel(a).roles().items()}
+    words = torch.cartesian_prod(*[torch.arange(3)] * 3)
+    before, worst, moved, broken = forward(a, roles, words), 0.0, True, math.inf
+    for family in known.values():
+        after = family.act(a, wire(a), roles, family.sample(a, wire(a), generator))
+        worst = max(worst, float((forward(a, after, words) - before).abs().max() / before.abs().max()))
+        changed = [role for role in roles if not torch.equal(after[role], roles[role])]
+        moved = moved and bool(changed)
+        half = {**after, changed[0]: roles[changed[0]]}
+        broken = min(broken, float((forward(a, half, words) - before).abs().max() / before.abs().max()))
+    evidence.numeric(
+        "drawn elements move the parameters of a random model and keep its logits, in float64",
+        figures={"largest relative change": at_most(worst, 1e-12)},
+        on="condition",
+        cases=len(known),
+    )
+    evidence.control("one tensor put back", moved, figures={"smallest change": at_least(broken, 1e-4)})
+    evidence.exact(
+        "with equal neurons",
+        False,
+        counterexample=r"all parameters zero: every permutation fixes $\theta$, the factor is 1",
+    )
+
+
+def _sizes(d: int, heads: int, layers: int) -> dict[str, int]:
+    return {"d": d, "h": heads, "g": heads, "L": layers, "d_ff": 4 * d, "d_k": d // heads, "d_v": d // heads}
+
+
+@claim(
+    id="idealized/8.2-c",
+    source="idealized",
+    place="§8.2",
+    statement="The equivalence class under continuous symmetries makes the number of parameters ambiguous.",
+    verdict="holds-if",
+    condition="The number is that of nonzero parameters.",
+    remark="It speaks against taking a sparsity for a measure of a task, as §6 does.",
+)
+def test_count_of_nonzeros(evidence: EvidenceLog) -> None:
+    a = architecture(4, 2)
+    roles = {role: torch.zeros(shape, dtype=torch.float64) for role, shape in wire(a).shapes.items()}
+    roles["token_table"][0, 0], roles["token_table"][1, 0], roles["unembedding.weight"][0, 0] = 1.0, -1.0, 1.0
+    turn = torch.tensor([[1.0, 2, 3, 4], [0, 1, 2, 3], [0, 0, 1, 2], [1, 2, 3, 5]], dtype=torch.float64)
+    inverse = torch.tensor(sp.Matrix(turn.to(torch.int64).tolist()).inv().tolist(), dtype=torch.float64)
+    turned = {
+        **roles,
+        "token_table": roles["token_table"] @ turn,
+        "unembedding.weight": inverse @ roles["unembedding.weight"],
+    }
+    task = copy_last()
+    logits = [forward(a, r, task.inputs)[:, -1] for r in (roles, turned)]
+    nonzero = [sum(int(value.count_nonzero()) for value in r.values()) for r in (roles, turned)]
+    right = bool((logits[0].argmax(-1) == task.targets).all())
+    evidence.exact(
+        "Copy-Last by three nonzero weights on a residual stream, and its stream turned by an integer matrix of "
+        "determinant "
+        "1 in size: small integers, so float64 is exact",
+        right and torch.equal(*logits) and nonzero[0] == 3,
+        figures={"nonzeros": at_least(nonzero[1], 4), "from": nonzero[0]},
+        on="condition",
+    )
+    evidence.control(
+        "the embedding alone turned changes the logits",
+        not torch.equal(
+            logits[0], forward(a, {**turned, "unembedding.weight": roles["unembedding.weight"] * 2}, task.inputs)[:, -1]
+        ),
+        kind="exact",
+    )
+    evidence.exact(
+        "the number of all parameters",
+        len({sum(value.numel() for value in r.values()) for r in (roles, turned)}) > 1,
+        counterexample=r"$P = 2|V|d + 12Ld^2$ is the same at every point of a class",
+    )
+
+
+@claim(
+    id="idealized/8.2-a",
+    source="idealized",
+    place="§8.2",
+    statement="Because the solution space is disconnected, local search may miss the smallest solution.",
+    verdict="not-reproducible",
+    remark="For whether it is disconnected see 8.1-3.",
+)
+@claim(
+    id="idealized/6.2-np",
+    source="idealized",
+    place="§6.2",
+    statement="The gap between achieved sparsity and the minimum is consistent with NP-hardness of minimum circuit "
+    "complexity.",
+    verdict="not-reproducible",
+    remark="A single gap at one size is consistent with any hardness or none.",
+)
+def test_claims_without_evidence(evidence: EvidenceLog) -> None:
+    evidence.missing("a test of connectedness", "a smallest solution to compare with", only="idealized/8.2-a")
+    evidence.missing(
+        "which hardness result is meant (none is cited)",
+        "a reduction to finding sparse parameters",
+        "how the gap grows with size",
+        only="idealized/6.2-np",
+    )
