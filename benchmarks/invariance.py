@@ -31,10 +31,10 @@ HEAD = ["configuration", "sizes", "trials", "seconds", "drawing elements", "ms p
 INTRODUCTION = f"""# Invariance trials: measured times
 
 Table 5's protocol, float64, {TOKENS} tokens: elements of the group are drawn, the weights changed, the whole layer
-computed on every input (and once unchanged), and the relative error kept per trial. Seconds of wall clock, the fastest of
-three runs; the paper's are for an H100 (18.51, 32.33 and 170.82 s for 100,000 trials). TFLOP/s counts the matrix products of
-attention; *product* is one float64 product of the shape of the largest of them, in the same run. Written by
-`python benchmarks/invariance.py`."""
+computed on every input (and once unchanged), and the relative error kept per trial. Seconds of wall clock, the
+fastest of three runs; the paper's are for an H100 (18.51, 32.33 and 170.82 s for 100,000 trials). TFLOP/s counts the
+matrix products of attention; *product* is one float64 product of the shape of the largest of them, in the same run.
+Written by `python benchmarks/invariance.py`."""
 
 
 def main() -> None:

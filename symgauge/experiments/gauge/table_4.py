@@ -228,7 +228,8 @@ def _figure(summaries: dict[Row, Distribution]) -> Figure:
         ]
         printed = {"printed median": float(TABLE_4[row][0])}
         ticks = {name: float(number) for number, name in enumerate(names.values())}
-        panels.append(Panel(row, "reading", "median relative change", series, y_scale="log", levels=printed, ticks=ticks))
+        axes = ("reading", "median relative change")
+        panels.append(Panel(row, *axes, series, y_scale="log", levels=printed, ticks=ticks))
     return Figure(
         "outside-the-group",
         f"Median relative change ({COMPARED}) under each reading of the three constructions; the dashed line is "
