@@ -1,0 +1,3 @@
+"""The experiments of the source on execution manifolds (arXiv 2602.10496, section 4)."""
+
+TITLE = "Low-Dimensional Execution Manifolds in Transformer Learning Dynamics"

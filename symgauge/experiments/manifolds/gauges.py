@@ -1,0 +1,100 @@
+"""The head gauge of a trajectory: its invariants, its action, its directions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from symgauge.models.marked_sum import Sizes, Trajectory
+
+RAW = ("W_Q", "W_K", "W_V", "W_O")
+INVARIANT = ("W_Q W_Kᵀ", "W_V W_O")
+BALANCE = ("W_QᵀW_Q − W_KᵀW_K", "W_VᵀW_V − W_O W_Oᵀ")
+
+
+def quantities(run: Trajectory, layer: int) -> dict[str, Tensor]:
+    """Name → (n, S, …): the four matrices, the two products per head, and the two balances per head."""
+    q, k, v, o = (run.part(f"{layer}_{name}") for name in ("w_q", "w_k", "w_v", "w_o"))
+    q_, k_, v_, o_ = by_head(run.sizes, q, k, v, o)
+    return {
+        "W_Q": q,
+        "W_K": k,
+        "W_V": v,
+        "W_O": o,
+        "W_Q W_Kᵀ": q_ @ k_.mT,
+        "W_V W_O": v_ @ o_,
+        "W_QᵀW_Q − W_KᵀW_K": q_.mT @ q_ - k_.mT @ k_,
+        "W_VᵀW_V − W_O W_Oᵀ": v_.mT @ v_ - o_ @ o_.mT,
+    }
+
+
+def by_head(sizes: Sizes, q: Tensor, k: Tensor, v: Tensor, o: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """(…, d, d) → (…, h, d, d_k) for readers and (…, h, d_v, d) for what is written."""
+    readers = [w.unflatten(-1, (sizes.heads, -1)).transpose(-3, -2) for w in (q, k, v)]
+    return readers[0], readers[1], readers[2], o.unflatten(-2, (sizes.heads, -1))
+
+
+def act(sizes: Sizes, theta: Tensor, qk: Tensor, vo: Tensor) -> Tensor:
+    """θ (…, P) moved by qk, vo (…, layers, h, d_k, d_k): W_Q A, W_K A⁻ᵀ, W_V C, C⁻¹ W_O, biases alike.
+
+    In exact arithmetic the function does not change; the layers' other parameters stay as they are.
+    """
+    moved = theta.clone()
+    slices, d, h = sizes.slices(), sizes.d, sizes.heads
+    for layer in range(sizes.layers):
+        a, c = qk[..., layer, :, :, :], vo[..., layer, :, :, :]
+        for name, matrix in (("q", a), ("k", torch.linalg.inv(a).mT), ("v", c)):
+            for part, shape in ((f"{layer}_w_{name}", (d, h, d // h)), (f"{layer}_b_{name}", (1, h, d // h))):
+                value = theta[..., slices[part]].unflatten(-1, shape).transpose(-3, -2)
+                moved[..., slices[part]] = (value @ matrix).transpose(-3, -2).flatten(-3)
+        value = theta[..., slices[f"{layer}_w_o"]].unflatten(-1, (h, d // h, d))
+        moved[..., slices[f"{layer}_w_o"]] = (torch.linalg.inv(c) @ value).flatten(-3)
+    return moved
+
+
+def elements(sizes: Sizes, generator: torch.Generator, *batch: int, spread: float = 1.0) -> Tensor:
+    """(*batch, layers, h, d_k, d_k) general elements, float64: orthogonal factors around singular values e^±spread."""
+    k = sizes.d // sizes.heads
+    shape = (*batch, sizes.layers, sizes.heads, k, k)
+    left, right = (torch.linalg.qr(torch.randn(shape, generator=generator, dtype=torch.float64))[0] for _ in range(2))
+    values = torch.exp(spread * (2 * torch.rand(shape[:-1], generator=generator, dtype=torch.float64) - 1))
+    return left * values.unsqueeze(-2) @ right
+
+
+def directions(sizes: Sizes, theta: Tensor) -> Mapping[str, Tensor]:
+    """Orthonormal bases (P, ·) of the gauge directions at θ (P,) of the query-key pairs: symmetric X, skew X, all X.
+
+    The direction of X is (W_Q X, b_Q X, −W_K Xᵀ, −b_K Xᵀ).
+    """
+    slices, d, h = sizes.slices(), sizes.d, sizes.heads
+    k = d // h
+    found: dict[str, list[Tensor]] = {"symmetric": [], "skew": []}
+    for layer in range(sizes.layers):
+        for head in range(h):
+            for i in range(k):
+                for j in range(i, k):
+                    for kind, sign in (("symmetric", 1.0), ("skew", -1.0)):
+                        if i == j and kind == "skew":
+                            continue
+                        x = torch.zeros(k, k, dtype=theta.dtype, device=theta.device)
+                        x[i, j] = 1.0
+                        x[j, i] = sign
+                        v = torch.zeros_like(theta)
+                        for name, matrix in (("q", x), ("k", -x.T)):
+                            for part, rows in ((f"{layer}_w_{name}", d), (f"{layer}_b_{name}", 1)):
+                                value = theta[slices[part]].reshape(rows, h, k)
+                                out = torch.zeros_like(value)
+                                out[:, head] = value[:, head] @ matrix
+                                v[slices[part]] = out.flatten()
+                        found[kind].append(v / v.norm())
+    stacked = {kind: torch.stack(vectors, 1) for kind, vectors in found.items()}
+    stacked["all"] = torch.cat(list(stacked.values()), 1)
+    return {kind: torch.linalg.qr(matrix)[0] for kind, matrix in stacked.items()}
+
+
+def growing(n: int, factor: float) -> Tensor:
+    """(n,) scales from 1 to `factor` in equal ratios: a path of scalar gauge elements."""
+    return torch.exp(torch.linspace(0, math.log(factor), n, dtype=torch.float64))

@@ -1,0 +1,15 @@
+"""Numbers as the source prints them: its text (version 2) and its code."""
+
+DIMENSION = (3, 4)  # abstract
+DIMENSION_OF_MATRICES = (3, 5)  # 4.1, Figure 1
+COLLAPSED_BY = (0.2, 0.3)  # 4.1, share of the training steps
+EARLY, LATE = 9.7, 2.1  # 4.3, ρ_exec / ρ_rand, medians
+SHARE = (0.02, 0.13)  # 4.3, ρ_exec
+PERPENDICULAR, PERPENDICULAR_LATE = 0.92, 0.98  # abstract; 4.3
+DEFECT = (100, 175)  # caption of Figure 3
+CONVERGED_AT = 0.25  # caption of Figure 3: step 5,000 of 20,000
+SNAPSHOTS = 40  # code: every 500 of 20,000 steps
+COMPONENTS = 3  # code: per matrix
+LEARNING_STEP = 1e-3  # 3.3.2 and code: of the commutators
+SAMPLES = 9  # code: commutators per point, the one of median defect counts
+PARAMETERS, DEAD, LIVE, ATTENTION = 1_026_184, 658_560, 367_624, 327_680  # of the model the code makes

@@ -1,0 +1,144 @@
+"""The attention-only transformer of the source: what it computes, and how it starts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from symgauge.errors import InvalidInput
+
+MATRICES = ("w_q", "w_k", "w_v", "w_o")
+EPSILON = 1e-5
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """d_k = d_v = d / heads. feed_forward: a GELU network of width 4d after attention, read from the same stream.
+
+    Raises InvalidInput where heads do not divide d.
+
+    Source: section 3.2; the defaults, biases, norms and the learned positions are those of the source's code.
+    """
+
+    d: int = 128
+    heads: int = 4
+    layers: int = 5
+    vocabulary: int = 256
+    length: int = 16
+    classes: int = 8
+    feed_forward: bool = False
+
+    def __post_init__(self) -> None:
+        if self.heads < 1 or self.d % self.heads:
+            raise InvalidInput(f"{self.heads} heads do not divide the width {self.d}; choose a divisor of d")
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Name of each parameter → shape, in the order of the flat vector. Matrices map row vectors: y = x W + b."""
+        d = self.d
+        found: dict[str, tuple[int, ...]] = {"token": (self.vocabulary, d), "position": (self.length, d)}
+        for layer in range(self.layers):
+            found |= {f"{layer}_gain": (d,), f"{layer}_offset": (d,)}
+            for name in MATRICES:
+                found |= {f"{layer}_{name}": (d, d), f"{layer}_{name.replace('w', 'b')}": (d,)}
+            if self.feed_forward:
+                found |= {f"{layer}_up": (d, 4 * d), f"{layer}_up_bias": (4 * d,)}
+                found |= {f"{layer}_down": (4 * d, d), f"{layer}_down_bias": (d,)}
+        found |= {"gain": (d,), "offset": (d,), "head": (d, self.classes), "head_bias": (self.classes,)}
+        return found
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers the function depends on."""
+        return sum(math.prod(shape) for shape in self.shapes.values())
+
+    @property
+    def dead(self) -> int:
+        """Parameters of a feed-forward network in every layer, which the source's code makes but never calls."""
+        return 0 if self.feed_forward else self.layers * (8 * self.d**2 + 5 * self.d)
+
+    @property
+    def attention(self) -> int:
+        """Entries of W_Q, W_K, W_V, W_O in all layers."""
+        return self.layers * 4 * self.d**2
+
+    def slices(self) -> dict[str, slice]:
+        """Name of each parameter → its place in the flat vector."""
+        found, at = {}, 0
+        for name, shape in self.shapes.items():
+            found[name] = slice(at, at + math.prod(shape))
+            at = found[name].stop
+        return found
+
+
+def start(sizes: Sizes, seed: int) -> dict[str, Tensor]:
+    """PyTorch's defaults: N(0, 1) for the tables, U(±1/√inputs) for matrices and biases, norms at 1 and 0."""
+    generator = torch.Generator().manual_seed(seed)
+    found = {}
+    inputs = 1
+    for name, shape in sizes.shapes.items():
+        if name in ("token", "position"):
+            found[name] = torch.randn(shape, generator=generator)
+        elif name.endswith(("gain", "offset")):
+            found[name] = torch.full(shape, float(name.endswith("gain")))
+        else:
+            inputs = shape[0] if len(shape) == 2 else inputs  # a bias follows its matrix
+            found[name] = (2 * torch.rand(shape, generator=generator) - 1) / math.sqrt(inputs)
+    return found
+
+
+class AttentionOnly(nn.Module):
+    """Ids (B, T) → logits (B, C) at the last position, attention (B, layers, heads, T, T), normed stream (B, T, d).
+
+    Causal pre-norm attention with biases and learned positions: x + W_O softmax(QKᵀ/√d_k) V of the LayerNorm of x.
+    """
+
+    def __init__(self, sizes: Sizes, seed: int = 0) -> None:
+        super().__init__()
+        self.sizes = sizes
+        for name, value in start(sizes, seed).items():
+            self.register_parameter(f"p_{name}", nn.Parameter(value))
+
+    def role(self, name: str) -> Tensor:
+        return getattr(self, f"p_{name}")
+
+    def norm(self, x: Tensor, prefix: str) -> Tensor:
+        x = x - x.mean(-1, keepdim=True)
+        scale = torch.rsqrt(x.square().mean(-1, keepdim=True) + EPSILON)
+        return x * scale * self.role(f"{prefix}gain") + self.role(f"{prefix}offset")
+
+    def forward(self, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        x = self.role("token")[ids] + self.role("position")[: ids.shape[-1]]
+        attention = []
+        for layer in range(self.sizes.layers):
+            written, weights = self.attend(self.norm(x, f"{layer}_"), layer)
+            attention.append(weights)
+            x = x + written
+            if self.sizes.feed_forward:
+                up = self.norm(x, f"{layer}_") @ self.role(f"{layer}_up") + self.role(f"{layer}_up_bias")
+                down = nn.functional.gelu(up) @ self.role(f"{layer}_down")
+                x = x + down + self.role(f"{layer}_down_bias")
+        x = self.norm(x, "")
+        return self.read(x[..., -1, :]), torch.stack(attention, -4), x
+
+    def read(self, x: Tensor) -> Tensor:
+        """Normed stream at one position (…, d) → logits (…, C)."""
+        return x @ self.role("head") + self.role("head_bias")
+
+    def attend(self, x: Tensor, layer: int) -> tuple[Tensor, Tensor]:
+        """(B, T, d) → what is added to the stream, and the attention weights (B, heads, T, T)."""
+        heads, length = self.sizes.heads, x.shape[-2]
+
+        def project(name: str) -> Tensor:
+            y = x @ self.role(f"{layer}_w_{name}") + self.role(f"{layer}_b_{name}")
+            return y.reshape(*y.shape[:-1], heads, -1).transpose(-3, -2)
+
+        query, key, value = project("q"), project("k"), project("v")
+        later = torch.ones(length, length, dtype=torch.bool, device=x.device).triu(1)
+        scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+        weights = scores.masked_fill(later, -torch.inf).softmax(-1)
+        joined = (weights @ value).transpose(-3, -2).reshape(x.shape)
+        return joined @ self.role(f"{layer}_w_o") + self.role(f"{layer}_b_o"), weights
