@@ -51,6 +51,24 @@ FINDINGS: dict[str, tuple[Finding, ...]] = {
             ("gauge/alg-2", "gauge/alg-3", "gauge/alg-4"),
         ),
     ),
+    "idealized": (
+        Finding(
+            "**The null dimensions 4, 16 and 0 count repeated inputs.** They are the left null space of the Jacobian, "
+            "$|V|(|V|^T - |V|\\binom{T+|V|-2}{|V|-1})$, the same before training; the solutions' own null space has "
+            "dimension 3124, 3120, 3141.",
+            ("idealized/true-rows", "idealized/table-2.1", "idealized/table-2.4"),
+        ),
+        Finding(
+            "**$L(2Hd_k^2+4d)$ bounds the fibre from below, not above.** Maps of the residual stream add $d^2$, or "
+            "$(2L+1)d^2$ where there is none; with them every case of the grid is explained to the last direction.",
+            ("idealized/eq-5", "idealized/three-fam", "idealized/true-dimension"),
+        ),
+        Finding(
+            "**The ambiguity does not vanish like $1/d$.** At a fixed number of heads the ratio tends to $1/(6H)$; the "
+            "table mixes growing $d$ with growing $H$ and an unstated, growing vocabulary.",
+            ("idealized/fig-1", "idealized/8.3", "idealized/table-1.cap"),
+        ),
+    ),
 }  # fmt: skip
 
 

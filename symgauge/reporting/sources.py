@@ -3,6 +3,7 @@
 TITLES = {
     "gauge": "Maximal Gauge Symmetry in Transformer Architectures",
     "gauge-short": "Complete Characterization of Gauge Symmetries in Transformer Architectures (NeurReps 2025)",
+    "idealized": "Characterizing Parameterization Ambiguity in Idealized Autoregressive Transformers",
     "production": "Production models: true dimensions",
 }
 
