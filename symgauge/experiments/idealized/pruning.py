@@ -49,20 +49,27 @@ def prune(
 ) -> list[Level]:
     """Prune and retrain models dense (S, P) to each number of weights in turn.
 
-    iterative: each level starts from the retrained models of the one before; otherwise each from the dense ones.
-    enforced: pruned weights stay zero while retraining.
+    iterative: each level starts from the retrained models of the one before, and a model that failed there is pruned on
+    without retraining; otherwise each level starts from the dense ones. enforced: pruned weights stay zero while
+    retraining.
     """
     now, levels = dense, []
     targets = torch.stack([task.targets for task in tasks])
     inputs = tasks[0].inputs
+    going = torch.arange(len(dense))
     for number, count in enumerate(kept):
         start = now if iterative else dense
         mask = largest(start, count)
-        cut = start * mask
-        accuracy = accuracies(logits(architecture, cut, inputs), targets)
-        result = train(architecture, tasks, cut, protocol, mask=mask if enforced else None)
-        now = result.theta
-        levels.append(Level(count, accuracy, result.accuracy, (now != 0).sum(1)))
+        now = start * mask
+        accuracy = accuracies(logits(architecture, now, inputs), targets)
+        retrained = accuracy.clone()
+        if len(going):
+            chosen = [tasks[n] for n in going.tolist()]
+            result = train(architecture, chosen, now[going], protocol, mask=mask[going] if enforced else None)
+            now[going], retrained[going] = result.theta, result.accuracy
+        levels.append(Level(count, accuracy, retrained, (now != 0).sum(1)))
+        if iterative:
+            going = going[retrained[going] == 1]
         tick((number + 1) / len(kept))
     return levels
 

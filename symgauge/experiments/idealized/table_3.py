@@ -100,7 +100,7 @@ def a_parameters(theta: Tensor) -> int:
 
 def by_setting(setting: Setting) -> Pruned:
     """At the source's number of trials, or as asked for."""
-    return pruned(setting.seed, setting.seeds or TRIALS, 3000 if setting.paper else 600, True, setting.tick)
+    return pruned(setting.seed, setting.seeds or TRIALS, 1500 if setting.paper else 600, True, setting.tick)
 
 
 def run(setting: Setting) -> Result:
