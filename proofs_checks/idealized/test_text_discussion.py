@@ -1,4 +1,4 @@
-"""Section 8 and the end of section 6, where they speak of counting: permutations, parameters, minimal circuits."""
+"""Section 8 where it speaks of counting: permutations, nonzero parameters, a smallest solution."""
 
 from __future__ import annotations
 
@@ -112,20 +112,5 @@ def test_count_of_nonzeros(evidence: EvidenceLog) -> None:
     verdict="not-reproducible",
     remark="For whether it is disconnected see 8.1-3.",
 )
-@claim(
-    id="idealized/6.2-np",
-    source="idealized",
-    place="§6.2",
-    statement="The gap between achieved sparsity and the minimum is consistent with NP-hardness of minimum circuit "
-    "complexity.",
-    verdict="not-reproducible",
-    remark="A single gap at one size is consistent with any hardness or none.",
-)
-def test_claims_without_evidence(evidence: EvidenceLog) -> None:
-    evidence.missing("a test of connectedness", "a smallest solution to compare with", only="idealized/8.2-a")
-    evidence.missing(
-        "which hardness result is meant (none is cited)",
-        "a reduction to finding sparse parameters",
-        "how the gap grows with size",
-        only="idealized/6.2-np",
-    )
+def test_smallest_solution(evidence: EvidenceLog) -> None:
+    evidence.missing("a test of connectedness", "a smallest solution to compare with")
