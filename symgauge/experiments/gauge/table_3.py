@@ -93,7 +93,7 @@ def _findings(
         f"nearly uniform attention (scores of standard deviation {deviation:.2f}); the source has "
         f"{TABLE_3['QK only'][1]}. It measures the scale of the scores, see the experiment on logit scale.",
         f"With {SHORT} tokens and weights of ${FLAT}/\\sqrt d$ all printed maxima and means are obtained within a "
-        f"factor of {max(near):.1f}. But Table 2 needs weights of $1/\\sqrt d$.",
+        f"factor of {max(near):.1f}; Table 2 fits better with weights of $1/\\sqrt d$.",
         f"A permutation costs {order.mean:.2e}: it only reorders one sum of $h$ terms.",
     ]
 
