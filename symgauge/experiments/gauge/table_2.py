@@ -115,8 +115,7 @@ def _findings(
         f"tokens all nine printed numbers are obtained within a factor of {max(shortened):.1f}.",
         f"The source's sampler cannot notice a wrong inverse: with $A^{{-1}}$ for $A^{{-\\top}}$ its errors stay "
         f"below {blind:.1e}. Under general elements the same mistake changes the outputs by {seen:.2g} or more.",
-        f"General elements keep the function too; their errors reach {largest:.1e}, in proportion to their "
-        "condition.",
+        f"General elements keep the function too; their errors reach {largest:.1e}, in proportion to their condition.",
     ]
 
 
