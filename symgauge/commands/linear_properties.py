@@ -171,7 +171,7 @@ def _from_arrays(target: str, asked: Asked) -> Found:
     after = load_array(asked.after, target) if asked.after else None
     if after is not None and after.shape != states.shape:
         raise InvalidInput(
-            f"hidden states have shape {tuple(states.shape)} before the query and {tuple(after.shape)} after; they need "
+            f"hidden states have shape {tuple(states.shape)} before a query and {tuple(after.shape)} after; they need "
             "to match row by row"
         )
     return states, table, after, ()

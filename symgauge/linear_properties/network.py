@@ -63,6 +63,9 @@ def _with_weights(folder: Path) -> Network:
     kind = getattr(transformers, str(name), None)
     if kind is None or not hasattr(kind, "from_pretrained"):
         raise UnsupportedModel(f"{folder}: transformers has no class {name!r} (config.json, 'architectures')")
+    bars = transformers.utils.logging
+    shown = bars.is_progress_bar_enabled()
+    bars.disable_progress_bar()
     try:
         module, info = kind.from_pretrained(
             folder, use_safetensors=True, local_files_only=True, dtype=torch.float64, attn_implementation="eager",
@@ -71,6 +74,9 @@ def _with_weights(folder: Path) -> Network:
     except Exception as error:  # many kinds, depending on what is wrong with the files
         text = next(iter(str(error).splitlines()), type(error).__name__)
         raise InvalidInput(f"{folder}: transformers cannot load it: {text[:200]}") from error
+    finally:
+        if shown:
+            bars.enable_progress_bar()
     missing = sorted(map(str, info.get("missing_keys", ())))
     if missing:
         raise InvalidInput(f"{folder}: the weights lack {missing[0]!r} ({len(missing)} in all), so it would be random")

@@ -100,3 +100,11 @@ def parallel_ratio(u: Matrix, v: Matrix) -> Number | None:
 def difference(model: Model, first: int, second: int) -> Matrix:
     """g(first) − g(second), a row (1, d)."""
     return model.g.rows([first]) - model.g.rows([second])
+
+
+def transported_map(here: Affine, equivalence: Equivalence) -> Affine:
+    """The partner's map on Γ̃ = B⁻¹Γ, in the basis of :func:`transported_space`: weights A W, the same bias.
+
+    It represents the partner's query if ``here`` does so in the first model with Γ ⊆ N and Γ_q ⊆ M.
+    """
+    return Affine(equivalence.A @ here.weights, here.bias)

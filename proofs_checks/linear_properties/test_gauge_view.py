@@ -1,0 +1,231 @@
+"""The log-bilinear model as a parameter symmetry: its fibre, and what a transformer's output side inherits of it."""
+
+from __future__ import annotations
+
+from random import Random
+
+import sympy as sp
+
+from proofs_checks.gauge.symbolic_support import proves
+from symgauge import Tokens, account, dimension
+from symgauge.architecture import Architecture
+from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.exact.result import FibreDimension
+from symgauge.linear_properties.drawing import Room, random_model
+from symgauge.linear_properties.fibre import LogBilinear, generic_fibre_dimension, nullity_at
+from symgauge.linear_properties.floating import Representation
+from symgauge.linear_properties.model import Model
+from symgauge.linear_properties.network import hidden_states, random_contexts, unembedding
+from symgauge.models.huggingface import tiny
+from symgauge.symbolic.functions import layer_norm
+from symgauge.symbolic.identities import d, matrix, n, ones
+from symgauge.symbolic.proof import prove_equal
+from symgauge.symbolic.words import Facts
+
+DERIVED = "Derived here: the paper speaks of functions f and g, this of their parameters. "
+
+
+def fibre(module: LogBilinear, output: str, point: str = "random") -> FibreDimension:
+    """Measured over every context there is, so the rank cannot grow any more."""
+    found = dimension(module, Tokens(module.f.num_embeddings, 1), output=output, point=point)  # type: ignore[arg-type]
+    if not (found.agree and (found.exhausted or found.saturated)):
+        raise AssertionError("the rank is not settled")
+    return found
+
+
+@claim(
+    id="linear-properties/fibre",
+    source="linear-properties",
+    place="Theorem 5 in parameters (derived)",
+    statement=r"With the tables $f$ ($n\times d$) and $g$ ($V\times d$) as parameters the fibre through general "
+    r"tables has "
+    r"dimension $(n+V)d - r(n+V'-r)$, $r = \min(d,n,V')$, with $V' = V-1$ for probabilities and $V$ for logits: "
+    r"$d^2+d$, from "
+    r"$GL(d)$ and the shift of $g$, and $d^2$, once $n, V'\ge d$; more when diversity fails.",
+    verdict="holds",
+    remark=DERIVED + r"$L = fg_0^\top$ runs through the matrices of rank at most $r$.",
+)
+def test_fibre(evidence: EvidenceLog) -> None:
+    sizes = [(5, 6, 3), (5, 4, 3), (2, 6, 3), (6, 3, 4), (3, 3, 5)]
+    measured: dict[str, list[int]] = {}
+    for output in ("logits", "probabilities"):
+        found = [fibre(LogBilinear(*size), output) for size in sizes]
+        measured[output] = [x.nullity for x in found]
+        evidence.exact(
+            f"nullity by {output} against the formula, general tables",
+            figures={
+                "n, V, d": [list(size) for size in sizes],
+                "nullity": equal(
+                    measured[output],
+                    [generic_fibre_dimension(*size, output=output) for size in sizes],  # type: ignore[arg-type]
+                ),
+                "failure bound": at_most(max(x.failure_bound for x in found), 1e-6),
+            },
+            cases=len(sizes),
+        )
+    rows, width, vocabulary, rank = sp.symbols("n d V r", positive=True)
+    count = (rows + vocabulary) * width - rank * (rows + vocabulary - 1 - rank)
+    evidence.proof(
+        r"for every $n$ and $V$: with $r = d$ the formula is $d^2+d$",
+        sp.expand(count.subs(rank, width) - width**2 - width) == 0,
+    )
+    group = [w * w + w for _, _, w in sizes]
+    evidence.control(
+        r"$d^2+d$ for all sizes fails where tables are too short for diversity",
+        measured["probabilities"] != group and measured["probabilities"][:2] == group[:2],
+        kind="exact",
+        figures={"more than the group": [a - b for a, b in zip(measured["probabilities"], group, strict=True)]},
+    )
+
+
+@claim(
+    id="linear-properties/fibre-without-diversity",
+    source="linear-properties",
+    place="Theorem 5 in parameters, without diversity (derived)",
+    statement=r"At tables with spans $F$, $G$ the derivative of $(f,g)\mapsto p$ has a kernel of dimension "
+    r"$(n+V)d - n(V-1) + (n-\dim F)(V-1-\dim G)$, more than at general tables exactly when the last term grows.",
+    verdict="holds",
+    remark=DERIVED + "A kernel dimension bounds that of the fibre from above at such special points.",
+)
+def test_fibre_without_diversity(evidence: EvidenceLog) -> None:
+    models = [
+        random_model(Random(seed), 2, room, contexts=5, tokens=6)
+        for seed, room in enumerate((Room(), Room(1, 0, 0), Room(0, 1, 0), Room(1, 1, 0), Room(0, 0, 1), Room(0, 1, 1)))
+    ]
+    found = [fibre(LogBilinear.of(m), "probabilities", "own").nullity for m in models]
+    generic = [generic_fibre_dimension(5, 6, m.dimension) for m in models]
+    evidence.exact(
+        "exact nullity at rational tables of complexity 2 in dimensions 2 to 4",
+        figures={
+            "dim F, dim G, d": [[m.F.shape[0], m.G.shape[0], m.dimension] for m in models],
+            "nullity": equal(found, [nullity_at(m) for m in models]),
+            "general tables": generic,
+        },
+        cases=len(models),
+    )
+    evidence.control("the general formula does not hold at these points", found != generic, kind="exact")
+
+
+NORMS = {
+    "no norm": {},
+    "RMSNorm": {"norm": "rms", "final_norm": True},
+    "LayerNorm": {"norm": "layer", "final_norm": True},
+    "LayerNorm with offset": {"norm": "layer", "final_norm": True, "norm_offset": True},
+}
+
+
+@claim(
+    id="linear-properties/transformer-head",
+    source="linear-properties",
+    place="Theorem 5 in a transformer (derived)",
+    statement=r"Of $GL(d)$ and the shift of $g$ a transformer's output side keeps: the shift ($d$ directions "
+    r"that logits see "
+    r"and probabilities do not; $d-1$ after a LayerNorm without offset, where logits miss one too) if the head "
+    r"is untied; if "
+    r"tied, only where another table takes it off the stream or norms do not see it; and of $GL(d)$ what the "
+    r"stream allows, "
+    r"$GL(d)$ without norms, $O(d)$ with RMSNorm, $O(d-1)$ with LayerNorm.",
+    verdict="holds",
+    remark=DERIVED
+    + "In the model itself $f$ is any function; a transformer can absorb only such changes of $f$ as its "
+    "weights make.",
+)
+def test_transformer_head(evidence: EvidenceLog) -> None:
+    width, gained, maps, unexplained = 3, {}, {}, []
+    for name, norm in NORMS.items():
+        for tied, table in ((False, False), (True, False), (True, True)):
+            a = Architecture(
+                width,
+                1,
+                2,
+                2,
+                vocabulary=8,
+                context=3,
+                tied=tied,
+                position_table=table,
+                **norm,  # type: ignore[arg-type]
+            )
+            logits, probabilities = (account(a, output=output) for output in ("logits", "probabilities"))
+            kind = f"{name}, {'tied' if tied else 'untied'}{' with positions' if table else ''}"
+            gained[kind] = probabilities.fibre.nullity - logits.fibre.nullity
+            maps[kind] = next((f.gain for f in probabilities.families if f.name == "stream-map"), 0)
+            unexplained += [logits.unexplained, probabilities.unexplained]
+    shifts = {kind: expected_shift(kind, width) for kind in gained}
+    evidence.exact(
+        f"exact fibres at $d = {width}$: what probabilities add to logits",
+        figures={"gained": equal(gained, shifts)},
+        cases=len(gained),
+    )
+    groups = {"no norm": width**2, "RMSNorm": 3, "LayerNorm": 1, "LayerNorm with offset": 1}
+    untied = {kind: gain for kind, gain in maps.items() if "untied" in kind}
+    evidence.exact(
+        r"maps of the stream with an untied head: $d^2$, $d(d-1)/2$, $(d-1)(d-2)/2$",
+        figures={"gain": equal(list(untied.values()), list(groups.values()))},
+    )
+    evidence.exact(
+        "all fibres are explained", figures={"unexplained": equal(sum(unexplained), 0)}, cases=len(unexplained)
+    )
+    evidence.control("the shift is not free in every model", len(set(gained.values())) > 1, kind="exact")
+
+
+def expected_shift(kind: str, width: int) -> int:
+    """What the statement says."""
+    if "untied" in kind:
+        return width - (kind.startswith("LayerNorm, "))
+    return 0
+
+
+@claim(
+    id="linear-properties/layer-norm-diversity",
+    source="linear-properties",
+    place="Diversity condition in transformers (derived)",
+    statement=r"A final LayerNorm without offset makes diversity fail: every $f(x)$ is orthogonal to "
+    r"$1/\gamma$, so effective "
+    r"complexity is at most $d-1$. With offset the embeddings span $\mathbb R^d$ but lie on one affine "
+    r"hyperplane, so with a "
+    r"head bias, $f$ extended by 1, diversity fails again.",
+    verdict="holds",
+    remark=DERIVED
+    + "With RMSNorm, and with LayerNorm with offset and no head bias (GPT-2), nothing of the sort happens.",
+)
+def test_layer_norm(evidence: EvidenceLog) -> None:
+    x, gain, offset = matrix("X", n, d), matrix("Γ", d, d), matrix("b", d, 1)
+    facts = Facts(diagonal=(gain,))
+    normed = layer_norm(x) * gain
+    seen = (normed + ones(n) * offset.T) * gain.inv() * ones(d)
+    evidence.proof(
+        r"for every size: $\mathrm{LN}(X)\Gamma\,\Gamma^{-1}\mathbf 1 = 0$, and with an offset the product is "
+        r"the same for "
+        "every row",
+        proves(lambda: prove_equal(normed * gain.inv() * ones(d), sp.ZeroMatrix(n, 1), facts))
+        and proves(lambda: prove_equal(seen, ones(n) * offset.T * gain.inv() * ones(d), facts)),
+    )
+    evidence.control(
+        r"no proof for $\Gamma$ in place of $\Gamma^{-1}$",
+        not proves(lambda: prove_equal(normed * gain * ones(d), sp.ZeroMatrix(n, 1), facts)),
+        kind="proof",
+    )
+    found = {}
+    for family in ("gpt2", "llama", "bert"):
+        model = tiny(family)
+        contexts = random_contexts(Tokens(model.config.vocab_size, 3), 40, 3, seed=1)
+        r = Representation(hidden_states(model, contexts), unembedding(model))
+        found[family] = [r.effective_complexity.rank, r.f.shape[1]]
+        evidence.numeric(
+            f"float64, a random small {family} on 40 contexts: rank of $L$ with its gap",
+            figures={
+                "complexity": equal(r.effective_complexity.rank, r.f.shape[1] - (family == "bert")),
+                "gap": at_least(r.effective_complexity.gap, 1e6),
+                "width (with the bias)": r.f.shape[1],
+            },
+        )
+    evidence.control(
+        "width and complexity differ for BERT's head with bias only",
+        [name for name, (rank, size) in found.items() if rank != size] == ["bert"],
+        figures={"found": [f"{name}: {rank} of {size}" for name, (rank, size) in found.items()]},
+    )
+    without = Model.of([[1, -1], [2, -2], [-3, 3]], [[0, 0], [1, 0], [0, 1]])
+    evidence.exact(
+        r"smallest instance: $d = 2$, rows of zero sum, $\gamma = 1$: complexity 1",
+        figures={"complexity": equal(without.effective_complexity, 1)},
+    )
