@@ -19,7 +19,7 @@ SEEDS = range(8)  # as in Table 2
 COPY, LONGER_COPY, WIDER_COPY, XOR = ("Copy-Last", 2, 3), ("Copy-Last", 2, 4), ("Copy-Last", 3, 2), ("XOR", 2, 3)
 MODELS = 20  # as in section 7
 TRIALS = 3
-QUICK = Protocol(rate=3e-3, loss=1e-4, steps=400)
+QUICK = Protocol(rate=3e-3, loss=1e-4, steps=300)
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from symgauge.experiments.idealized import printed
-from symgauge.experiments.idealized.figure_5_tables import aligned_table, shapes_table, told_table, ways_table
+from symgauge.experiments.idealized.figure_5_tables import aligned_table, shapes_table, told_table, ways_table, where
 from symgauge.experiments.idealized.geometry import Geometry
 from symgauge.experiments.idealized.groups import COPIES, NORMAL, TRAINED, UNTRAINED
 from symgauge.experiments.idealized.solutions import LONGER, Run, measure
@@ -38,10 +38,10 @@ def run(setting: Setting) -> Result:
         settings={"seed": setting.seed, "models": len(first.groups[0].theta)},
         open_choices={
             "initialisation, optimiser, stopping": "torch defaults, Adam 1e-3, mean cross-entropy below 1e-4",
-            "residual stream": "on" + ("; off beside it" if setting.paper else ""),
+            "residual stream": "on" + ("; off, and XOR of all, beside it" if setting.paper else ""),
             "components that are not trivial": "all but the last of as many as there are models",
         },
-        findings=_findings(first),
+        findings=[*_findings(first), *(_another(r) for r in runs[1:])],
     )
 
 
@@ -85,6 +85,19 @@ def _findings(r: Run) -> list[str]:
         f"apart, and {idle} of {len(t.agree)} answer right without any attention. That is one strategy among many "
         "parameters, as far as these measures see; section 7's cannot see either.",
     ]
+
+
+def _another(r: Run) -> str:
+    t, line = r.told[TRAINED], r.aligned[TRAINED].straight[1]
+    same, outside = float(t.same.mean()), float(t.outside.mean())
+    return (
+        f"{where(r)}: {r.bent.solving} of {len(r.bent.accuracy)} pairs are joined by a bent way; all answers are "
+        f"right on "
+        f"the straight lines between {line.solving} of {len(line.accuracy)} aligned pairs. On sequences of {LONGER} "
+        f"tokens {100 * same:.0f} % of the answers of two models agree, and their logits differ by "
+        f"{100 * outside:.0f} %: "
+        + ("one rule." if same > 0.99 else "beyond the inputs of the task these models are different functions.")
+    )
 
 
 def _figure(r: Run) -> Figure:

@@ -42,9 +42,9 @@ def shapes_table(r: Run) -> Table:
 def told_table(r: Run) -> Table:
     rows = []
     for name, t in r.told.items():
-        cells = [float(x.mean()) for x in (t.attention, t.outside, t.canonical, t.agree, *t.ablated)]
+        cells = [float(x.mean()) for x in (t.attention, t.outside, t.canonical, t.same, t.agree, *t.ablated)]
         rows.append([name, *(round(cell, 3) + 0.0 for cell in cells)])
-    columns = ["attention", "off the task", "canonical form", "right off the task"]
+    columns = ["attention", "off the task", "canonical form", "same answers", "the rule's answers"]
     ablated = ["right without attention", "without ReLU layer", "without both"]
     return Table(
         f"What no symmetry can change ({where(r)})",
@@ -53,8 +53,9 @@ def told_table(r: Run) -> Table:
         note="Means over pairs, then over models. Attention: total variation between attention patterns on the task's "
         f"inputs. Off the task: distance between logits on all sequences of {LONGER} tokens, relative to their size. "
         "Canonical form: relative distance between E, the output map and the heads' products, seen from a frame that "
-        "turns with "
-        "the stream. Gauge copies give 0 throughout, so these measures can tell; the source's cannot.",
+        "turns with the stream. Same answers: to those longer sequences, by two models; the rule's: those that the "
+        "task's "
+        "rule gives. Gauge copies give 0, 0, 0 and 1, so these measures can tell; the source's cannot.",
     )
 
 
@@ -100,7 +101,7 @@ def ways_table(r: Run, draws: int) -> Table:
     ]
     note = (
         "A bent way is a quadratic curve with a trained middle. Points were looked at one by one, which is no proof "
-        "between "
-        "them. Small steps spoil nothing: the set of parameters with all answers right is open, of full dimension."
+        "between them. Small steps spoil nothing: the set of parameters with all answers right is open, of full "
+        "dimension."
     )
     return Table(f"Connected or not ({where(r)})", ["what", "count"], rows, note=note)

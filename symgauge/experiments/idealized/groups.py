@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from symgauge.architecture import Architecture
+from symgauge.errors import Undecided
 from symgauge.experiments.idealized.alignment import aligned
 from symgauge.experiments.idealized.gauges import Mixture, gauge_copies
 from symgauge.experiments.idealized.geometry import pairs
@@ -17,6 +18,7 @@ from symgauge.experiments.idealized.mechanisms import (
     attention,
     attention_distances,
     canonical_distances,
+    equal_answers,
     function_distances,
     without,
 )
@@ -24,7 +26,8 @@ from symgauge.experiments.idealized.paths import Along, along
 from symgauge.models.idealized import Protocol, Task, initial, logits, train
 from symgauge.models.idealized.training import accuracies
 
-PROTOCOL = Protocol(rate=1e-3, loss=1e-4, steps=10_000)
+PROTOCOL = Protocol(rate=1e-3, loss=1e-4, steps=3000)
+SPARE = 4  # one model more for every so many, since some do not converge
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,10 +47,15 @@ LISTED, STREAM, WIDE = (
 
 
 def groups(architecture: Architecture, task: Task, count: int, seed: int) -> list[Group]:
-    """Trained models, the same before training, gauge copies of the first trained one in four mixtures, and vectors
-    without any structure, of the trained models' mean length."""
-    start = initial(architecture, range(seed, seed + count))
-    trained = train(architecture, task, start, PROTOCOL).theta
+    """The first ``count`` models that learn the task, the same before training, gauge copies of the first one in four
+    mixtures, and vectors without any structure, of the trained models' mean length. Raises Undecided if too few learn it.
+    """
+    start = initial(architecture, range(seed, seed + count + count // SPARE))
+    result = train(architecture, task, start, PROTOCOL)
+    good = torch.nonzero(result.solved).flatten()[:count]
+    if len(good) < count:
+        raise Undecided(f"only {len(good)} of {len(start)} models learnt {task}; {count} are needed")
+    start, trained = start[good], result.theta[good]
     generator = torch.Generator().manual_seed(seed)
     noise = torch.randn(trained.shape, generator=generator, dtype=torch.float64)
     noise = noise / noise.norm(dim=1, keepdim=True) * trained.norm(dim=1).mean()
@@ -71,14 +79,15 @@ class Told:
     """What measures that no symmetry can change say of a group: (pairs,) distances, (n,) accuracies.
 
     attention: between attention patterns on the task's inputs; outside: between logits on longer sequences, relative;
-    canonical: between forms in the stream's own frame, relative; agree: answers off the task that are the last token;
-    ablated: accuracy without attention, without the feed-forward layer, without both.
+    canonical: between forms in the stream's own frame, relative; same: share of equal answers to longer sequences;
+    agree: share of their answers that follow the task's rule; ablated: accuracy without attention, without the feed-forward layer, without both.
     """
 
     accuracy: Tensor
     attention: Tensor
     outside: Tensor
     canonical: Tensor
+    same: Tensor
     agree: Tensor
     ablated: tuple[Tensor, Tensor, Tensor]
 
@@ -94,6 +103,7 @@ def told(architecture: Architecture, theta: Tensor, task: Task, length: int) -> 
         attention_distances(attention(architecture, theta, task.inputs)),
         function_distances(outside),
         canonical_distances(architecture, theta),
+        equal_answers(outside),
         accuracies(outside, longer.targets.expand(len(theta), -1)),
         tuple(without(architecture, theta, task, part) for part in parts),  # type: ignore[arg-type]
     )

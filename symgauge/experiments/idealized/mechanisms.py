@@ -54,6 +54,13 @@ def function_distances(outputs: Tensor) -> Tensor:
     return (centred[i] - centred[j]).norm(dim=1) / ((sizes[i] + sizes[j]) / 2)
 
 
+def equal_answers(outputs: Tensor) -> Tensor:
+    """(pairs,): share of inputs on which two functions (S, N, V) give the same token."""
+    answers = outputs.argmax(-1)
+    i, j = pairs(len(outputs))
+    return (answers[i] == answers[j]).double().mean(1)
+
+
 def canonical_distances(architecture: Architecture, theta: Tensor) -> Tensor:
     """(pairs,): distance between tables E, maps E W_Q W_Kᵀ Eᵀ, ... seen from the stream's own frame, relative.
 

@@ -61,3 +61,11 @@ DISTANCE, DISTANCE_LOW, DISTANCE_HIGH = 13.75, 12.47, 15.65
 NORM = 9.68
 COSINE = 0.0
 FIRST, TEN, LAST, RATIO = 8.48, 63.76, 3.32, 2.55  # percent of the variance; first to last
+
+# What is said of clusters among the trained models: place -> whether there are any.
+CLUSTERS = {
+    "abstract: branches discovered via clustering": True,
+    "Figure 5: no clear clustering": False,
+    "§7.3: the absence of clustering": False,
+    "§8.1: no dominant clustering structure": False,
+}

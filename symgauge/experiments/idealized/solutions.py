@@ -24,6 +24,7 @@ from symgauge.models.idealized import Task, architecture
 
 LONGER = 6  # tokens of the sequences off the task
 ALIGNED = 8  # models of which all pairs are aligned at the small scale
+BENDING = {"Copy-Last": 250, "XOR of all": 1000}  # training steps of the ways between models
 STEPS = (0.05, 0.1, 0.2, 0.5)
 
 
@@ -67,9 +68,8 @@ def measure(setting: Setting, task: Task, residual: bool, share: tuple[float, fl
         )
     i, j = pairs(len(named[TRAINED]))
     one, two = named[TRAINED][i], named[TRAINED][j]
-    control = bent(
-        a, one, two, task, 250 if setting.paper else 150, seed=setting.seed, tick=lambda s: tick("paths", 0.6 + 0.3 * s)
-    )
+    steps = BENDING[task.name] if setting.paper else 150
+    control = bent(a, one, two, task, steps, seed=setting.seed, tick=lambda s: tick("paths", 0.6 + 0.3 * s))
     points = 401 if setting.paper else 51
     return Run(
         task,

@@ -1,0 +1,270 @@
+"""Sections 8 and 9 and the abstract: branches, complexities, parameter counts."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import torch
+from torch import Tensor
+
+from proofs_checks.idealized.experiments_models import MODELS, levels, twenty, ways
+from proofs_checks.idealized.experiments_shapes import best_split, shape
+from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.experiments.idealized.gauges import Mixture, gauge_copies
+from symgauge.experiments.idealized.geometry import geometry, pairs
+from symgauge.experiments.idealized.groups import TRAINED, UNTRAINED, leaving
+from symgauge.experiments.idealized.paths import along
+from symgauge.experiments.idealized.printed import CLUSTERS, PARAMETERS
+from symgauge.experiments.idealized.pruning import copy_last_by_hand, weights_kept
+from symgauge.models.idealized import architecture, copy_last, initial, logits
+from symgauge.models.idealized.training import accuracies
+from symgauge.numeric import Flat
+from symgauge.profiles import scale
+from symgauge.wiring import wire
+
+FAR = tuple(weights_kept(PARAMETERS, p) for p in (50, 80, 90, 95, 98, 99))
+QUERY, KEY = (f"layers.0.attention.{name}.weight" for name in ("query", "key"))
+
+
+def accuracy(theta: Tensor, residual: bool = True) -> float:
+    a, task = architecture(residual=residual), copy_last()
+    return float(accuracies(logits(a, theta.unsqueeze(0), task.inputs), task.targets.unsqueeze(0)))
+
+
+def copy_by_attention() -> Tensor:
+    """Copy-Last without the residual stream in 11 nonzero weights: tokens ±1, equal ones attract, two ReLU neurons."""
+    a = architecture(residual=False)
+    roles = {name: torch.zeros(size, dtype=torch.float64) for name, size in wire(a).shapes.items()}
+    roles["token_table"][:, 0] = torch.tensor([1.0, -1.0])
+    roles[QUERY][0, 0, 0] = roles[KEY][0, 0, 0] = 4  # scores ±16 / √8: equal tokens outweigh two others
+    roles["layers.0.attention.value.weight"][0, 0, 0] = 1
+    roles["layers.0.attention.output.weight"][0, 0, 0] = 1
+    roles["layers.0.ff.up.weight"][0, :2] = torch.tensor([1.0, -1.0])
+    roles["layers.0.ff.down.weight"][:2, 0] = torch.tensor([1.0, -1.0])
+    roles["unembedding.weight"][0, 0] = 1
+    return Flat.of(a).join(roles)
+
+
+@claim(
+    id="idealized/abs-8",
+    source="idealized",
+    place="abstract",
+    statement="The solution space has a disconnected structure.",
+    verdict="refuted",
+    correction="No sign of it on this task: every pair tried is joined by a curve on which every point looked at "
+    "solves it, and "
+    "the solution set is open.",
+    remark="Points on a grid, which is no proof for what lies between them.",
+)
+@claim(
+    id="idealized/8.1-3",
+    source="idealized",
+    place="§8.1 (3)",
+    statement="Algorithmic multiplicity creates disconnected solution branches.",
+    verdict="refuted",
+    correction="The trained models lie on one branch, as far as curves between them show.",
+)
+def test_connected(evidence: EvidenceLog) -> None:
+    count = scale(8, MODELS, 5)
+    _, bent = ways(count)
+    number = len(bent.accuracy)
+    evidence.numeric(
+        "pairs of trained models that no curve was found to join",
+        bent.solving < number,
+        figures={
+            "pairs": number,
+            "joined": bent.solving,
+            "points on each": 101,
+            "least margin": float(bent.margin.min()),
+        },
+        counterexample=f"all {number} pairs of {count} trained models are joined by a quadratic curve of right answers",
+        cases=number,
+    )
+    spoilt = leaving(architecture(), twenty()[TRAINED][:count], copy_last(), 0.1, 20)
+    evidence.numeric(
+        "pairs joined, and random steps of a tenth of the norm that spoil an answer",
+        on="correction",
+        figures={"joined": equal(bent.solving, number), "spoilt": equal(spoilt, 0)},
+        cases=number + 20 * count,
+    )
+    i, j = pairs(count)
+    theta = twenty()[UNTRAINED]
+    untrained = along(architecture(), theta[i], (theta[i] + theta[j]) / 2, theta[j], copy_last(), 21)
+    evidence.control(
+        "curves between untrained models are not of right answers", figures={"joined": at_most(untrained.solving, 0)}
+    )
+
+
+@claim(
+    id="idealized/abs-9",
+    source="idealized",
+    place="abstract; §7.2, §7.3",
+    statement="The third layer of ambiguity is algorithmically distinct solution branches, discovered via clustering "
+    "of "
+    "independently trained models.",
+    verdict="inconsistent",
+    correction="Clustering discovered no branches: Figure 5 and §7.3 report its absence, and take that as the "
+    "evidence.",
+    remark="No definition of an algorithm is given by which two models could be told apart.",
+)
+def test_discovery(evidence: EvidenceLog) -> None:
+    evidence.audit(
+        "whether the models cluster, by place: one answer?",
+        len(set(CLUSTERS.values())) == 1,
+        figures=dict(CLUSTERS),
+        cases=len(CLUSTERS),
+    )
+    evidence.numeric(
+        "share of the first component's variance that the best cut in two explains, 20 trained models",
+        on="correction",
+        figures={"best cut": at_most(best_split(shape(TRAINED).plane[:, 0]), 0.9)},
+        cases=MODELS,
+    )
+    generator = torch.Generator().manual_seed(4)
+    theta = twenty()[TRAINED]
+    noise = 0.05 * torch.randn(theta.shape, generator=generator, dtype=torch.float64)
+    two = geometry(theta[torch.arange(MODELS) % 2] + noise)
+    evidence.control(
+        "two models with noise around them are seen as two clusters",
+        figures={"best cut": at_least(best_split(two.plane[:, 0]), 0.95)},
+    )
+
+
+@claim(
+    id="idealized/8.2-a",
+    source="idealized",
+    place="§8.2",
+    statement="The disconnected structure of the solution space means that local search (gradient descent with "
+    "pruning) may "
+    "not find the globally minimal parameterization.",
+    verdict="refuted",
+    correction="Pruning does miss the minimum in most trials, but not for that reason: its models are connected.",
+)
+def test_local_search(evidence: EvidenceLog) -> None:
+    count = scale(8, MODELS, 5)
+    _, bent = ways(count)
+    evidence.numeric(
+        "is the structure disconnected? pairs of trained models joined by a curve of right answers",
+        bent.solving < len(bent.accuracy),
+        figures={"pairs": len(bent.accuracy), "joined": bent.solving},
+        counterexample=f"Copy-Last: all {len(bent.accuracy)} pairs tried are joined",
+        cases=len(bent.accuracy),
+    )
+    ends = levels(True, FAR)["Copy-Last"]
+    fewest = min(int(n) for x in ends for n, right in zip(x.nonzero, x.retrained, strict=True) if right == 1)
+    least = int(torch.count_nonzero(copy_last_by_hand(architecture())))
+    evidence.numeric(
+        "nonzero weights to which the pruning here goes, against the least number",
+        on="correction",
+        figures={
+            "by pruning": at_least(fewest, least + 1),
+            "least": equal(least, 3),
+            "joined": equal(bent.solving, len(bent.accuracy)),
+        },
+        cases=len(ends),
+    )
+    evidence.control(
+        "the least model solves the task",
+        kind="exact",
+        figures={"accuracy": at_least(accuracy(copy_last_by_hand(architecture())), 1)},
+    )
+
+
+@claim(
+    id="idealized/8.2-b",
+    source="idealized",
+    place="§8.2",
+    statement="Different algorithmic strategies may have different intrinsic complexities.",
+    verdict="holds",
+    remark="Copy-Last by the residual stream takes 3 nonzero weights. Without that stream each of the eight matrices "
+    "needs one, so at "
+    "least 8; 11 suffice.",
+)
+def test_complexities(evidence: EvidenceLog) -> None:
+    a = architecture(residual=False)
+    flat, theta = Flat.of(a), copy_by_attention()
+    direct = copy_last_by_hand(architecture())
+    evidence.exact(
+        "two ways to copy the last token: through the residual stream, and by attention and the ReLU layer alone",
+        figures={"nonzero, direct": equal(int(torch.count_nonzero(direct)), 3), "direct": equal(accuracy(direct), 1.0),
+                 "nonzero, by attention": equal(int(torch.count_nonzero(theta)), 11),
+                 "by attention": equal(accuracy(theta, residual=False), 1.0)},
+    )  # fmt: skip
+    needed = {}
+    for name in flat.shapes:
+        roles = flat.split(initial(a, [0])[0])
+        outputs = logits(a, flat.join({**roles, name: torch.zeros_like(roles[name])}).unsqueeze(0), copy_last().inputs)[
+            0
+        ]
+        if name in (QUERY, KEY):
+            # Equal weights for all tokens: every order of a word gives the same logits, whatever comes last.
+            words = copy_last().words()
+            turned = [(words.index(w), words.index(v)) for w in words for v in permutations(w)]
+            apart = max(float((outputs[i] - outputs[j]).abs().max()) for i, j in turned)
+        else:
+            apart = float(outputs.abs().max())
+        needed[name] = at_most(apart, 1e-12)
+    evidence.exact(
+        "without the residual stream, any one matrix zero: all logits are 0, or (queries, keys) blind to which token "
+        "is last",
+        figures={**needed, "matrices": equal(len(needed), 8)},
+        cases=8,
+    )
+    evidence.control(
+        "11 nonzero weights do not copy through the other architecture's path",
+        kind="exact",
+        figures={"accuracy": at_most(accuracy(direct, residual=False), 0.9)},
+    )
+
+
+@claim(
+    id="idealized/8.2-c",
+    source="idealized",
+    place="§8.2",
+    statement="The equivalence class under continuous symmetries makes the notion of a parameter count ambiguous "
+    "without a canonical gauge-fixing procedure.",
+    verdict="holds-if",
+    condition="The count is that of nonzero parameters.",
+    remark="$P$ itself is the same everywhere. It speaks against 95 % sparsity as a measure of complexity, too.",
+)
+def test_parameter_count(evidence: EvidenceLog) -> None:
+    a, hand = architecture(), copy_last_by_hand(architecture())
+    copies = gauge_copies(a, hand, 4, 0, Mixture(heads=False, neurons=False))
+    evidence.exact(
+        "number of parameters along an orbit",
+        len({copies.shape[1], len(hand)}) > 1,
+        figures={"P": [copies.shape[1], len(hand)]},
+        counterexample="$P = 3{,}136$ for every model of this architecture, in every gauge",
+    )
+    counts = [int(torch.count_nonzero(copy)) for copy in copies]
+    before, after = logits(a, torch.stack([hand, *copies]), copy_last().inputs).split([1, 4])
+    evidence.numeric(
+        "nonzero weights of a model of Copy-Last and of copies with the stream turned",
+        on="condition",
+        figures={"as written": equal(int(torch.count_nonzero(hand)), 3),
+                 "least of the copies": at_least(min(counts), 4),
+                 "logits": at_most(float((after - before).abs().max()), 1e-12)},
+        cases=4,
+    )  # fmt: skip
+    cut = copies.clone()
+    cut[copies.abs() < copies.abs().amax(1, keepdim=True) / 2] = 0
+    change = float((logits(a, cut, copy_last().inputs) - before).abs().max())
+    evidence.control(
+        "a copy pruned to its large entries is another function", figures={"change": at_least(change, 1e-3)}
+    )
+
+
+@claim(
+    id="idealized/9-first",
+    source="idealized",
+    place="§9",
+    statement="This is the first systematic computational study of parameterization ambiguity in idealized "
+    "autoregressive "
+    "transformers.",
+    verdict="undecided",
+    remark="Nothing in the paper or in a computation can decide a priority. Its §2.1 cites a systematic treatment of "
+    "the "
+    "symmetries [4].",
+)
+def test_priority(evidence: EvidenceLog) -> None:
+    evidence.audit("whether an earlier study exists is not in the text", None)

@@ -1,0 +1,213 @@
+"""Section 7.3: what twenty models say about strategies, beside copies of one of them."""
+
+from __future__ import annotations
+
+from math import factorial
+
+import torch
+
+from proofs_checks.idealized.experiments_models import MODELS, seen_from_outside, twenty
+from proofs_checks.idealized.experiments_shapes import DRAWS, ROUNDING, best_split, changed, isotropic, shape
+from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.experiments.idealized import printed
+from symgauge.experiments.idealized.gauges import Mixture, gauge_copies, move_stream
+from symgauge.experiments.idealized.geometry import geometry
+from symgauge.experiments.idealized.groups import COPIES, LISTED, TRAINED, UNTRAINED
+from symgauge.models.idealized import architecture, copy_last, logits
+from symgauge.numeric import Flat
+
+
+@claim(
+    id="idealized/fig-5",
+    source="idealized",
+    place="Figure 5",
+    statement="The variance explained is nearly uniform, and the 2D projection shows no clustering, consistent with "
+    "solutions that occupy distinct regions of parameter space.",
+    verdict="reproduced",
+    remark="Copies of one model show the same picture, so it is consistent with one solution as well.",
+)
+@claim(
+    id="idealized/7.3-c",
+    source="idealized",
+    place="§7.3",
+    statement="Permutation symmetries would produce a finite set of clusters; that none is seen is evidence for "
+    "distinct "
+    "algorithms.",
+    verdict="refuted",
+    correction=r"They produce $64! \cdot 2 \approx 2.5 \cdot 10^{89}$ copies of a model; among 20 of them no two are "
+    r"near each "
+    "other, so no clustering is what permutations alone show.",
+)
+def test_clusters(evidence: EvidenceLog) -> None:
+    theta = twenty()[TRAINED]
+    permuted = gauge_copies(architecture(), theta[0], MODELS, 3, Mixture(stream=False, scales=0.0, heads=False))
+    gaussian = [best_split(isotropic(seed).plane[:, 0]) for seed in range(DRAWS)]
+    generator = torch.Generator().manual_seed(4)
+    noise = 0.05 * torch.randn(theta.shape, generator=generator, dtype=torch.float64)
+    two = best_split(geometry(theta[torch.arange(MODELS) % 2] + noise).plane[:, 0])
+    splits = {name: best_split(shape(name).plane[:, 0]) for name in (TRAINED, UNTRAINED, COPIES)}
+    splits["neurons permuted in one model"] = best_split(geometry(permuted).plane[:, 0])
+    evidence.numeric(
+        "share of the first component's variance that the best cut in two explains; isotropic sets reach "
+        f"{max(gaussian):.2f}",
+        on="reproduction",
+        figures={
+            "trained": at_most(splits[TRAINED], 0.9),
+            "copies of one model": splits[COPIES],
+            "untrained": splits[UNTRAINED],
+        },
+        cases=MODELS,
+        only="idealized/fig-5",
+    )
+    number = factorial(64) * factorial(2)
+    nearest = float(geometry(permuted).distances.min())
+    evidence.exact(
+        "number of renumberings of 64 neurons and 2 heads: few enough for 20 models to cluster?",
+        number <= MODELS**2,
+        figures={"logarithm": len(str(number)) - 1, "models": MODELS},
+        counterexample="20 models that differ by a permutation of the neurons: one function, and no two near each "
+        "other",
+        only="idealized/7.3-c",
+    )
+    evidence.numeric(
+        "20 permuted copies of one model: best cut in two, least distance, change of the logits",
+        on="correction",
+        figures={
+            "best cut": at_most(splits["neurons permuted in one model"], 0.9),
+            "least distance": at_least(nearest, 1.0),
+        },
+        cases=MODELS,
+        only="idealized/7.3-c",
+    )
+    evidence.control(
+        "two models with noise around them are seen as two clusters", figures={"best cut": at_least(two, 0.95)}
+    )
+
+
+@claim(
+    id="idealized/7.3-a",
+    source="idealized",
+    place="§7.3",
+    statement="Near-zero cosines and a flat spectrum of variances are strong evidence for algorithmic multiplicity.",
+    verdict="refuted",
+    correction="They are no evidence: untrained models and copies of one single model show the same. Measures that "
+    "no symmetry "
+    "can change give 0 for copies and can tell; by them all 20 models follow one rule off the task.",
+    remark="For XOR of all, models do differ in their answers to longer sequences (recorded with Figure 5); the "
+    "source looked "
+    "at neither.",
+)
+@claim(
+    id="idealized/abs-7",
+    source="idealized",
+    place="abstract",
+    statement="This confirms that distinct training runs converge to genuinely different algorithmic strategies.",
+    verdict="refuted",
+    correction="It does not confirm it. The 20 models are no copies of each other, but all give the last token on "
+    "sequences of "
+    "six tokens too, and all solve the task without attention.",
+)
+def test_multiplicity(evidence: EvidenceLog) -> None:
+    names = (TRAINED, UNTRAINED, COPIES)
+    cosines = {name: float(shape(name).cosines.mean()) for name in names}
+    ratios = {name: shape(name).ratio for name in names}
+    evidence.numeric(
+        "mean cosine and ratio of components: can they tell solutions from copies of one of them?",
+        abs(cosines[COPIES]) > 0.05 or ratios[COPIES] < 2,
+        figures={
+            **{f"cosine, {n}": round(c, 4) for n, c in cosines.items()},
+            **{f"ratio, {n}": round(r, 3) for n, r in ratios.items()},
+        },
+        counterexample=f"20 gauge copies of one model: mean cosine {cosines[COPIES]:.3f}, ratio {ratios[COPIES]:.2f}, "
+        f"logits equal to {changed(COPIES):.0e}",
+        cases=3 * MODELS,
+    )
+    trained, copies = seen_from_outside(TRAINED), seen_from_outside(COPIES)
+    evidence.numeric(
+        "answers to all sequences of six tokens that are the last token, and accuracy on the task without attention, "
+        "least of the trained models",
+        on="correction",
+        figures={"off the task": equal(float(trained.agree.min()), 1.0),
+                 "without attention": equal(float(trained.ablated[0].min()), 1.0),
+                 "logits of copies": at_most(changed(COPIES), ROUNDING)},
+        cases=MODELS,
+    )  # fmt: skip
+    evidence.control(
+        "the invariant measures tell: canonical forms of copies agree, those of trained models do not, and untrained "
+        "models answer otherwise off the task",
+        figures={"copies": at_most(float(copies.canonical.max()), 1e-8),
+                 "trained": at_least(float(trained.canonical.min()), 0.1),
+                 "untrained, off the task": at_most(float(seen_from_outside(UNTRAINED).agree.mean()), 0.9)},
+    )  # fmt: skip
+
+
+@claim(
+    id="idealized/7.3-b",
+    source="idealized",
+    place="§7.3",
+    statement="Continuous symmetries would produce nearby solutions.",
+    verdict="refuted",
+    correction="Their orbits are unbounded, since general linear groups are, and copies by orthogonal maps alone are "
+    "as far apart "
+    "as trained models.",
+)
+def test_near_by(evidence: EvidenceLog) -> None:
+    a, theta = architecture(), twenty()[TRAINED][0]
+    flat = Flat.of(a)
+    distances = {}
+    outputs = logits(a, theta.unsqueeze(0), copy_last().inputs)
+    for power in (1, 4, 10):
+        scaled = flat.join(move_stream(a, flat.split(theta), 2.0**power * torch.eye(16, dtype=torch.float64)))
+        same = torch.equal(logits(a, scaled.unsqueeze(0), copy_last().inputs), outputs)
+        distances[f"c = 2^{power}, same logits: {same}"] = float((scaled - theta).norm())
+    far = max(distances.values())
+    evidence.exact(
+        "distance of a trained model from its copy with the stream scaled by $c$; logits equal bit by bit",
+        far <= printed.DISTANCE_HIGH or not all("True" in key for key in distances),
+        figures=distances,
+        counterexample=f"the stream scaled by 1,024: distance {far:.0f}, no logit changes",
+    )
+    g = shape(COPIES)
+    evidence.numeric(
+        "distances between 20 copies of one model",
+        on="correction",
+        figures={"mean": at_least(float(g.distances.mean()), 0.9 * printed.DISTANCE),
+                 "least": at_least(float(g.distances.min()), 10),
+                 "logits": at_most(changed(COPIES), ROUNDING)},
+        cases=190,
+    )  # fmt: skip
+    listed = shape(LISTED)
+    evidence.control(
+        "the source's families alone leave embedding and output map in place, and copies closer",
+        figures={"mean": at_most(float(listed.distances.mean()), 0.95 * float(g.distances.mean()))},
+    )
+
+
+@claim(
+    id="idealized/intro-3",
+    source="idealized",
+    place="§1, contribution (3)",
+    statement="Independently trained solutions occupy genuinely different regions of parameter space.",
+    verdict="holds-if",
+    condition="Regions are regions of coordinates, and parameters with the same function count as different.",
+)
+def test_regions(evidence: EvidenceLog) -> None:
+    trained, copies = shape(TRAINED), shape(COPIES)
+    evidence.numeric(
+        "distances between trained models against those between copies of one of them",
+        float(trained.distances.min()) > float(copies.distances.max()),
+        figures={"trained, least": float(trained.distances.min()), "copies, largest": float(copies.distances.max())},
+        counterexample="two gauge copies of one trained model: one function, and as far apart as two training runs",
+        cases=380,
+    )
+    evidence.numeric(
+        "distances between trained models, relative to their norm",
+        on="condition",
+        figures={"least": at_least(float(trained.distances.min() / trained.norms.mean()), 1)},
+        cases=190,
+    )
+    theta = twenty()[TRAINED]
+    near = geometry(theta[:1] + 1e-3 * theta)
+    evidence.control(
+        "small changes of one model are not far apart", figures={"largest": at_most(float(near.distances.max()), 0.1)}
+    )
