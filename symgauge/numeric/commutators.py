@@ -11,32 +11,33 @@ from torch import Tensor
 
 from symgauge.errors import InvalidInput
 
-Gradient = Callable[[Tensor], Tensor]  # θ (P,) → ∇L(θ) (P,)
+Gradient = Callable[[Tensor], Tensor]  # θ → ∇L(θ), of the same shape
 
 
 @dataclass(frozen=True, eq=False)
 class Commutator:
-    """delta = θ_AB − θ_BA (P,), A first in θ_AB; steps: |ηg_A| and |ηg_B| at θ."""
+    """delta = θ_AB − θ_BA (…, P), A first in θ_AB; product: |ηg_A| |ηg_B| at θ (…)."""
 
     delta: Tensor
-    steps: tuple[float, float]
+    product: Tensor
 
     @property
-    def defect(self) -> float:
-        """|δ| / (|ηg_A| |ηg_B|), with the dimension 1/|θ|; infinite where a gradient vanishes."""
-        product = self.steps[0] * self.steps[1]
-        return float(self.delta.norm()) / product if product else math.inf
+    def defect(self) -> Tensor:
+        """|δ| / (|ηg_A| |ηg_B|), with the dimension 1/|θ|; not finite where a gradient vanishes."""
+        return self.delta.norm(dim=-1) / self.product
 
 
 def commutator(a: Gradient, b: Gradient, theta: Tensor, eta: float) -> Commutator:
     """Of gradient descent with step eta on two losses, in the precision of theta, in the source's order of operations.
+
+    theta (…, P), which `a` and `b` map to gradients of the same shape.
 
     Source: arXiv 2602.10496, section 3.3.2 and its code.
     """
     g_a, g_b = a(theta), b(theta)
     ab = theta - eta * g_a - eta * b(theta - eta * g_a)
     ba = theta - eta * g_b - eta * a(theta - eta * g_b)
-    return Commutator(ab - ba, (float((eta * g_a).norm()), float((eta * g_b).norm())))
+    return Commutator(ab - ba, (eta * g_a).norm(dim=-1) * (eta * g_b).norm(dim=-1))
 
 
 def bracket(a: Gradient, b: Gradient, theta: Tensor) -> Tensor:
@@ -45,12 +46,12 @@ def bracket(a: Gradient, b: Gradient, theta: Tensor) -> Tensor:
     return torch.func.jvp(b, (theta,), (g_a,))[1] - torch.func.jvp(a, (theta,), (g_b,))[1]
 
 
-def share_in(delta: Tensor, basis: Tensor) -> float:
-    """|BBᵀδ| / |δ| for orthonormal columns B (P, K). Raises InvalidInput for δ = 0."""
-    size = float(delta.norm())
-    if not size > 0:
-        raise InvalidInput(f"the commutator has norm {size}, so no subspace holds a share of it")
-    return float((basis.T @ delta).norm()) / size
+def share_in(delta: Tensor, basis: Tensor) -> Tensor:
+    """|BBᵀδ| / |δ| (…) of δ (…, P) for orthonormal columns B (…, P, K). Raises InvalidInput for δ = 0."""
+    size = delta.norm(dim=-1)
+    if not bool((size > 0).all()):
+        raise InvalidInput("a commutator has norm 0 or none at all, so no subspace holds a share of it")
+    return (basis.mT @ delta.unsqueeze(-1)).squeeze(-1).norm(dim=-1) / size
 
 
 def random_share(k: int, p: int) -> float:

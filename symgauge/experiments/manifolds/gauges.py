@@ -1,10 +1,8 @@
-"""The head gauge of a trajectory: its invariants, its action, its directions."""
+"""The head gauge of a trajectory: what it leaves unchanged, its action, its directions."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-
 import torch
 from torch import Tensor
 
@@ -64,35 +62,34 @@ def elements(sizes: Sizes, generator: torch.Generator, *batch: int, spread: floa
     return left * values.unsqueeze(-2) @ right
 
 
-def directions(sizes: Sizes, theta: Tensor) -> Mapping[str, Tensor]:
-    """Orthonormal bases (P, ·) of the gauge directions at θ (P,) of the query-key pairs: symmetric X, skew X, all X.
+def shares_along(sizes: Sizes, theta: Tensor, vector: Tensor) -> dict[str, float]:
+    """Share of a vector (P,), by norm, along the gauge directions at θ (P,) of all query-key pairs.
 
-    The direction of X is (W_Q X, b_Q X, −W_K Xᵀ, −b_K Xᵀ).
+    The direction of X is (W_Q X, b_Q X, −W_K Xᵀ, −b_K Xᵀ) in one head; "scaling": symmetric X, "rotation": skew X.
     """
-    slices, d, h = sizes.slices(), sizes.d, sizes.heads
-    k = d // h
-    found: dict[str, list[Tensor]] = {"symmetric": [], "skew": []}
+    k = sizes.d // sizes.heads
+    units = torch.eye(k * k, dtype=theta.dtype, device=theta.device).reshape(k * k, k, k)
+    upper = torch.ones(k, k).triu().flatten().bool()
+    strict = torch.ones(k, k).triu(1).flatten().bool()
+    kinds = {"scaling": (units + units.mT)[upper], "rotation": (units - units.mT)[strict]}
+    found = dict.fromkeys(kinds, 0.0)
     for layer in range(sizes.layers):
-        for head in range(h):
-            for i in range(k):
-                for j in range(i, k):
-                    for kind, sign in (("symmetric", 1.0), ("skew", -1.0)):
-                        if i == j and kind == "skew":
-                            continue
-                        x = torch.zeros(k, k, dtype=theta.dtype, device=theta.device)
-                        x[i, j] = 1.0
-                        x[j, i] = sign
-                        v = torch.zeros_like(theta)
-                        for name, matrix in (("q", x), ("k", -x.T)):
-                            for part, rows in ((f"{layer}_w_{name}", d), (f"{layer}_b_{name}", 1)):
-                                value = theta[slices[part]].reshape(rows, h, k)
-                                out = torch.zeros_like(value)
-                                out[:, head] = value[:, head] @ matrix
-                                v[slices[part]] = out.flatten()
-                        found[kind].append(v / v.norm())
-    stacked = {kind: torch.stack(vectors, 1) for kind, vectors in found.items()}
-    stacked["all"] = torch.cat(list(stacked.values()), 1)
-    return {kind: torch.linalg.qr(matrix)[0] for kind, matrix in stacked.items()}
+        for head in range(sizes.heads):
+            q, key = (_reader(sizes, theta, layer, name, head) for name in "qk")
+            local = torch.cat([_reader(sizes, vector, layer, name, head).flatten() for name in "qk"])
+            for kind, x in kinds.items():
+                span = torch.cat([(q @ x).flatten(1), -(key @ x.mT).flatten(1)], 1)
+                orthonormal = torch.linalg.qr(span.T)[0]
+                found[kind] += float((orthonormal.T @ local).square().sum())
+    size = float(vector.norm())
+    return {kind: math.sqrt(value) / size for kind, value in found.items()}
+
+
+def _reader(sizes: Sizes, theta: Tensor, layer: int, name: str, head: int) -> Tensor:
+    """(d + 1, d_k): the head's columns of W_Q or W_K with the bias below."""
+    slices, d, h = sizes.slices(), sizes.d, sizes.heads
+    rows = [theta[slices[f"{layer}_{kind}_{name}"]].reshape(-1, h, d // h)[:, head] for kind in "wb"]
+    return torch.cat(rows)
 
 
 def growing(n: int, factor: float) -> Tensor:

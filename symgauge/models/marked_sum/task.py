@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import comb
 from typing import Protocol
 
@@ -71,7 +71,7 @@ class MarkedSum:
         found = [
             places
             for places in combinations(range(1, self.length - 1), m)
-            if all(b - a > 1 for a, b in zip(places, places[1:], strict=False))
+            if all(b - a > 1 for a, b in pairwise(places))
         ]
         assert len(found) == comb(self.length - 1 - m, m)
         return found

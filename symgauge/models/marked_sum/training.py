@@ -117,7 +117,7 @@ def train(
         (gradient,) = torch.autograd.grad(values.sum(), point)
         theta = _step(protocol, step + 1, theta.detach(), gradient, first, second)
         if step % protocol.interval == 0 and len(kept) < protocol.snapshots:
-            kept.append(theta)
+            kept.append(theta.clone())
             losses.append(values.detach())
     steps = torch.arange(len(kept)) * protocol.interval
     return Trajectory(sizes, protocol, tasks, seeds, steps, torch.stack(kept), torch.stack(losses).cpu())
