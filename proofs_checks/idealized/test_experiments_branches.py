@@ -10,7 +10,6 @@ from torch import Tensor
 from proofs_checks.idealized.experiments_models import MODELS, levels, twenty, ways
 from proofs_checks.idealized.experiments_shapes import best_split, shape
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.experiments.idealized.gauges import Mixture, gauge_copies
 from symgauge.experiments.idealized.geometry import geometry, pairs
 from symgauge.experiments.idealized.groups import TRAINED, UNTRAINED, leaving
 from symgauge.experiments.idealized.paths import along
@@ -96,7 +95,7 @@ def test_connected(evidence: EvidenceLog) -> None:
 
 
 @claim(
-    id="idealized/abs-9",
+    id="idealized/abs-9-clusters",
     source="idealized",
     place="abstract; §7.2, §7.3",
     statement="The third layer of ambiguity is algorithmically distinct solution branches, discovered via clustering "
@@ -131,7 +130,7 @@ def test_discovery(evidence: EvidenceLog) -> None:
 
 
 @claim(
-    id="idealized/8.2-a",
+    id="idealized/8.2-a-reason",
     source="idealized",
     place="§8.2",
     statement="The disconnected structure of the solution space means that local search (gradient descent with "
@@ -171,7 +170,7 @@ def test_local_search(evidence: EvidenceLog) -> None:
 
 
 @claim(
-    id="idealized/8.2-b",
+    id="idealized/8.2-b-example",
     source="idealized",
     place="§8.2",
     statement="Different algorithmic strategies may have different intrinsic complexities.",
@@ -215,56 +214,3 @@ def test_complexities(evidence: EvidenceLog) -> None:
         kind="exact",
         figures={"accuracy": at_most(accuracy(direct, residual=False), 0.9)},
     )
-
-
-@claim(
-    id="idealized/8.2-c",
-    source="idealized",
-    place="§8.2",
-    statement="The equivalence class under continuous symmetries makes the notion of a parameter count ambiguous "
-    "without a canonical gauge-fixing procedure.",
-    verdict="holds-if",
-    condition="The count is that of nonzero parameters.",
-    remark="$P$ itself is the same everywhere. It speaks against 95 % sparsity as a measure of complexity, too.",
-)
-def test_parameter_count(evidence: EvidenceLog) -> None:
-    a, hand = architecture(), copy_last_by_hand(architecture())
-    copies = gauge_copies(a, hand, 4, 0, Mixture(heads=False, neurons=False))
-    evidence.exact(
-        "number of parameters along an orbit",
-        len({copies.shape[1], len(hand)}) > 1,
-        figures={"P": [copies.shape[1], len(hand)]},
-        counterexample="$P = 3{,}136$ for every model of this architecture, in every gauge",
-    )
-    counts = [int(torch.count_nonzero(copy)) for copy in copies]
-    before, after = logits(a, torch.stack([hand, *copies]), copy_last().inputs).split([1, 4])
-    evidence.numeric(
-        "nonzero weights of a model of Copy-Last and of copies with the stream turned",
-        on="condition",
-        figures={"as written": equal(int(torch.count_nonzero(hand)), 3),
-                 "least of the copies": at_least(min(counts), 4),
-                 "logits": at_most(float((after - before).abs().max()), 1e-12)},
-        cases=4,
-    )  # fmt: skip
-    cut = copies.clone()
-    cut[copies.abs() < copies.abs().amax(1, keepdim=True) / 2] = 0
-    change = float((logits(a, cut, copy_last().inputs) - before).abs().max())
-    evidence.control(
-        "a copy pruned to its large entries is another function", figures={"change": at_least(change, 1e-3)}
-    )
-
-
-@claim(
-    id="idealized/9-first",
-    source="idealized",
-    place="§9",
-    statement="This is the first systematic computational study of parameterization ambiguity in idealized "
-    "autoregressive "
-    "transformers.",
-    verdict="undecided",
-    remark="Nothing in the paper or in a computation can decide a priority. Its §2.1 cites a systematic treatment of "
-    "the "
-    "symmetries [4].",
-)
-def test_priority(evidence: EvidenceLog) -> None:
-    evidence.audit("whether an earlier study exists is not in the text", None)

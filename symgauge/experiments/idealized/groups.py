@@ -48,7 +48,7 @@ LISTED, STREAM, WIDE = (
 
 def groups(architecture: Architecture, task: Task, count: int, seed: int) -> list[Group]:
     """The first ``count`` models that learn the task, the same before training, gauge copies of the first one in four
-    mixtures, and vectors without any structure, of the trained models' mean length. Raises Undecided if too few learn it.
+    mixtures, and vectors without structure, of the trained models' mean length. Raises Undecided where too few learn.
     """
     start = initial(architecture, range(seed, seed + count + count // SPARE))
     result = train(architecture, task, start, PROTOCOL)
@@ -80,7 +80,8 @@ class Told:
 
     attention: between attention patterns on the task's inputs; outside: between logits on longer sequences, relative;
     canonical: between forms in the stream's own frame, relative; same: share of equal answers to longer sequences;
-    agree: share of their answers that follow the task's rule; ablated: accuracy without attention, without the feed-forward layer, without both.
+    agree: share of their answers that follow the task's rule; ablated: accuracy without attention, without the
+    feed-forward layer, without both.
     """
 
     accuracy: Tensor
