@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any, Literal
 
 import sympy as sp
 
 from proofs_checks.gauge.symbolic_support import proves
-from symgauge import Tokens, account, dimension
+from symgauge import Tokens, account_for, dimension
 from symgauge.architecture import Architecture
+from symgauge.arithmetic.primes import DEFAULT_PRIMES
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.exact.result import FibreDimension
+from symgauge.exact.accounting import describe, natural_inputs
+from symgauge.exact.result import FibreDimension, Output
 from symgauge.linear_properties.drawing import Room, random_model
 from symgauge.linear_properties.fibre import LogBilinear, generic_fibre_dimension, nullity_at
 from symgauge.linear_properties.floating import Representation
@@ -22,12 +25,13 @@ from symgauge.symbolic.identities import d, matrix, n, ones
 from symgauge.symbolic.proof import prove_equal
 from symgauge.symbolic.words import Facts
 
+OUTPUTS: tuple[Output, Output] = ("logits", "probabilities")
 DERIVED = "Derived here: the paper speaks of functions f and g, this of their parameters. "
 
 
-def fibre(module: LogBilinear, output: str, point: str = "random") -> FibreDimension:
+def fibre(module: LogBilinear, output: Output, point: Literal["random", "own"] = "random") -> FibreDimension:
     """Measured over every context there is, so the rank cannot grow any more."""
-    found = dimension(module, Tokens(module.f.num_embeddings, 1), output=output, point=point)  # type: ignore[arg-type]
+    found = dimension(module, Tokens(module.f.num_embeddings, 1), output=output, point=point)
     if not (found.agree and (found.exhausted or found.saturated)):
         raise AssertionError("the rank is not settled")
     return found
@@ -48,7 +52,7 @@ def fibre(module: LogBilinear, output: str, point: str = "random") -> FibreDimen
 def test_fibre(evidence: EvidenceLog) -> None:
     sizes = [(5, 6, 3), (5, 4, 3), (2, 6, 3), (6, 3, 4), (3, 3, 5)]
     measured: dict[str, list[int]] = {}
-    for output in ("logits", "probabilities"):
+    for output in OUTPUTS:
         found = [fibre(LogBilinear(*size), output) for size in sizes]
         measured[output] = [x.nullity for x in found]
         evidence.exact(
@@ -57,7 +61,7 @@ def test_fibre(evidence: EvidenceLog) -> None:
                 "n, V, d": [list(size) for size in sizes],
                 "nullity": equal(
                     measured[output],
-                    [generic_fibre_dimension(*size, output=output) for size in sizes],  # type: ignore[arg-type]
+                    [generic_fibre_dimension(*size, output=output) for size in sizes],
                 ),
                 "failure bound": at_most(max(x.failure_bound for x in found), 1e-6),
             },
@@ -106,7 +110,7 @@ def test_fibre_without_diversity(evidence: EvidenceLog) -> None:
     evidence.control("the general formula does not hold at these points", found != generic, kind="exact")
 
 
-NORMS = {
+NORMS: dict[str, dict[str, Any]] = {
     "no norm": {},
     "RMSNorm": {"norm": "rms", "final_norm": True},
     "LayerNorm": {"norm": "layer", "final_norm": True},
@@ -131,48 +135,49 @@ NORMS = {
     "weights make.",
 )
 def test_transformer_head(evidence: EvidenceLog) -> None:
-    width, gained, maps, unexplained = 3, {}, {}, []
-    for name, norm in NORMS.items():
-        for tied, table in ((False, False), (True, False), (True, True)):
-            a = Architecture(
-                width,
-                1,
-                2,
-                2,
-                vocabulary=8,
-                context=3,
-                tied=tied,
-                position_table=table,
-                **norm,  # type: ignore[arg-type]
-            )
-            logits, probabilities = (account(a, output=output) for output in ("logits", "probabilities"))
-            kind = f"{name}, {'tied' if tied else 'untied'}{' with positions' if table else ''}"
-            gained[kind] = probabilities.fibre.nullity - logits.fibre.nullity
-            maps[kind] = next((f.gain for f in probabilities.families if f.name == "stream-map"), 0)
-            unexplained += [logits.unexplained, probabilities.unexplained]
-    shifts = {kind: expected_shift(kind, width) for kind in gained}
+    width = 4
+    cases = [(norm, False, False) for norm in NORMS]
+    cases += [("no norm", True, False), ("no norm", True, True), ("LayerNorm", True, False), ("LayerNorm", True, True)]
+    gained, shifts, maps, unexplained, bounds = [], [], [], [], []
+    for name, tied, table in cases:
+        a = Architecture(
+            width, 1, 2, 1, vocabulary=2 * width + 2, context=3, tied=tied, position_table=table, **NORMS[name]
+        )
+        module, architecture, layout = describe(a)
+        inputs, shares = natural_inputs(a), []
+        for output in OUTPUTS:
+            found = dimension(module, inputs, output=output, primes=DEFAULT_PRIMES[:1])
+            shares.append(account_for(module, inputs, architecture, layout, fibre=found, output=output))
+            bounds.append(found.failure_bound)
+        unexplained += [share.unexplained + (not share.decided) for share in shares]
+        gained.append(shares[1].fibre.nullity - shares[0].fibre.nullity)
+        shifts.append(expected_shift(name, tied, table, width))
+        if not tied:
+            maps.append(next(f.gain for f in shares[1].families if f.name == "stream-map"))
     evidence.exact(
         f"exact fibres at $d = {width}$: what probabilities add to logits",
-        figures={"gained": equal(gained, shifts)},
+        figures={
+            "norm, tied, position table": [list(case) for case in cases],
+            "gained": equal(gained, shifts),
+            "failure bound, sum": at_most(sum(bounds), 1e-3),
+        },
         cases=len(gained),
     )
-    groups = {"no norm": width**2, "RMSNorm": 3, "LayerNorm": 1, "LayerNorm with offset": 1}
-    untied = {kind: gain for kind, gain in maps.items() if "untied" in kind}
     evidence.exact(
         r"maps of the stream with an untied head: $d^2$, $d(d-1)/2$, $(d-1)(d-2)/2$",
-        figures={"gain": equal(list(untied.values()), list(groups.values()))},
+        figures={"gain": equal(maps, [16, 6, 3, 3])},
     )
     evidence.exact(
         "all fibres are explained", figures={"unexplained": equal(sum(unexplained), 0)}, cases=len(unexplained)
     )
-    evidence.control("the shift is not free in every model", len(set(gained.values())) > 1, kind="exact")
+    evidence.control("the shift is not free in every model", len(set(gained)) > 1, kind="exact")
 
 
-def expected_shift(kind: str, width: int) -> int:
-    """What the statement says."""
-    if "untied" in kind:
-        return width - (kind.startswith("LayerNorm, "))
-    return 0
+def expected_shift(norm: str, tied: bool, table: bool, width: int) -> int:
+    """What the statement says of the shift."""
+    if tied and not table:
+        return int(norm.startswith("LayerNorm"))
+    return width - (norm == "LayerNorm")
 
 
 @claim(

@@ -138,7 +138,10 @@ def test_steering(evidence: EvidenceLog) -> None:
 def two_queries(rng: Random, rooms: tuple[Room, Room], complexity: int) -> tuple[Model, Model, list[Query]]:
     """Equivalent models and two queries whose answers are linear in what is seen: of full rank, and of rank 1."""
     contexts = complexity + 2
+    # Contexts that span M affinely: otherwise several maps represent a query, and they differ in what they read.
     visible = of_rank(rng, contexts, complexity, complexity)
+    while visible.beside(RATIONALS.ones(contexts)).rank == complexity:
+        visible = of_rank(rng, contexts, complexity, complexity)
     shift = RATIONALS.ones(contexts) @ random_matrix(rng, 1, complexity)
     strong = visible @ of_rank(rng, complexity, complexity, complexity) + shift
     weak = visible @ of_rank(rng, complexity, complexity, 1) + shift
