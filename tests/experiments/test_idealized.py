@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from symgauge.errors import InvalidInput
 from symgauge.experiments.idealized import printed
 from symgauge.experiments.idealized.alignment import aligned
 from symgauge.experiments.idealized.figure_1 import slope
@@ -37,6 +38,13 @@ def test_all_of_the_source_is_there() -> None:
 def test_formula_experiments_run(key: str) -> None:
     result = experiments_of("idealized")[key].run(Setting())
     assert result.outcome is (Outcome.REPRODUCED if key == "table-1" else Outcome.DIFFERS)
+
+
+def test_what_cannot_be_run_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="run on the processor, not on 'cuda'"):
+        experiments_of("idealized")["table-1"].run(Setting(device="cuda"))
+    with pytest.raises(InvalidInput, match="at least 3"):
+        experiments_of("idealized")["figure-5"].run(Setting(seeds=2))
 
 
 def test_figure_2_with_few_seeds() -> None:

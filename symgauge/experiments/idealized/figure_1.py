@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from symgauge.experiments.idealized.printed import FIGURE_1_EXPONENT, TABLE_1
+from symgauge.experiments.idealized.processor import on_processor
 from symgauge.experiments.idealized.table_1 import parameters, symmetries
 from symgauge.experiments.result import Comparison, Figure, Panel, Result, Series, Table
 from symgauge.experiments.suite import Experiment, Setting
@@ -94,4 +95,4 @@ def run(setting: Setting) -> Result:
     )
 
 
-EXPERIMENT = Experiment("figure-1", "Ratio of symmetries to parameters against width", run)
+EXPERIMENT = Experiment("figure-1", "Ratio of symmetries to parameters against width", on_processor(run))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from symgauge.experiments.idealized.printed import FIGURE_2, FIGURE_2_NULL
+from symgauge.experiments.idealized.processor import on_processor
 from symgauge.experiments.idealized.spaces import mean_and_spread, predicted_left, spaces
 from symgauge.experiments.idealized.table_1 import parameters, symmetries
 from symgauge.experiments.result import Comparison, Figure, Panel, Result, Series, Table
@@ -118,4 +119,4 @@ def _figure(means: dict[tuple[int, int], tuple[float, float]], right: dict[tuple
     return Figure("figure-2", caption, [left, true])
 
 
-EXPERIMENT = Experiment("figure-2", "Null dimension against the size of the model", run)
+EXPERIMENT = Experiment("figure-2", "Null dimension against the size of the model", on_processor(run))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from symgauge.experiments.idealized.processor import on_processor
 from symgauge.experiments.idealized.spaces import CUT
 from symgauge.experiments.idealized.table_2 import PROTOCOL, Case, case
 from symgauge.experiments.result import Comparison, Figure, Panel, Result, Series, Table
@@ -84,4 +85,4 @@ def _panel(c: Case) -> Panel:
     )
 
 
-EXPERIMENT = Experiment("figure-3", "Singular values of the Jacobian", run)
+EXPERIMENT = Experiment("figure-3", "Singular values of the Jacobian", on_processor(run))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from symgauge.experiments.idealized.printed import RETRAINED, TABLE_3
+from symgauge.experiments.idealized.processor import on_processor
 from symgauge.experiments.idealized.table_3 import COLUMNS, FREE, FURTHER, HELD, PERCENTS, Pruned, by_setting, findings
 from symgauge.experiments.result import Figure, Panel, Result, Series
 from symgauge.experiments.suite import Experiment, Setting
@@ -77,4 +78,4 @@ def _size(found: Pruned) -> Panel:
     )
 
 
-EXPERIMENT = Experiment("figure-4", "Accuracy against sparsity", run)
+EXPERIMENT = Experiment("figure-4", "Accuracy against sparsity", on_processor(run))

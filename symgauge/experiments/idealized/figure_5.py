@@ -6,6 +6,7 @@ from symgauge.experiments.idealized import printed
 from symgauge.experiments.idealized.figure_5_tables import aligned_table, shapes_table, told_table, ways_table, where
 from symgauge.experiments.idealized.geometry import Geometry
 from symgauge.experiments.idealized.groups import COPIES, NORMAL, TRAINED, UNTRAINED
+from symgauge.experiments.idealized.processor import on_processor
 from symgauge.experiments.idealized.solutions import LONGER, Run, measure
 from symgauge.experiments.result import Comparison, Figure, Panel, Result, Series
 from symgauge.experiments.suite import Experiment, Setting
@@ -152,4 +153,4 @@ def _histogram(name: str, values: list[float], low: float, high: float, bins: in
     return Series(name, [low + width * (n + 0.5) for n in range(bins)], [c / len(values) for c in counts], "steps")
 
 
-EXPERIMENT = Experiment("figure-5", "Geometry of twenty solutions", run)
+EXPERIMENT = Experiment("figure-5", "Geometry of twenty solutions", on_processor(run))

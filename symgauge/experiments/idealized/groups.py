@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from symgauge.architecture import Architecture
-from symgauge.errors import Undecided
+from symgauge.errors import InvalidInput, Undecided
 from symgauge.experiments.idealized.alignment import aligned
 from symgauge.experiments.idealized.gauges import Mixture, gauge_copies
 from symgauge.experiments.idealized.geometry import pairs
@@ -50,7 +50,9 @@ def groups(architecture: Architecture, task: Task, count: int, seed: int) -> lis
     """The first ``count`` models that learn the task, the same before training, gauge copies of the first one in four
     mixtures, and vectors without structure, of the trained models' mean length. Raises Undecided where too few learn.
     """
-    start = initial(architecture, range(seed, seed + count + count // SPARE))
+    if count < 3:
+        raise InvalidInput(f"the geometry of {count} models says nothing; ask for at least 3 (--seeds)")
+    start = initial(architecture, range(seed, seed + count + max(1, count // SPARE)))
     result = train(architecture, task, start, PROTOCOL)
     good = torch.nonzero(result.solved).flatten()[:count]
     if len(good) < count:

@@ -6,6 +6,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from symgauge.experiments.idealized.printed import TABLE_1, Row
+from symgauge.experiments.idealized.processor import on_processor
 from symgauge.experiments.result import Comparison, Result, Table
 from symgauge.experiments.suite import Experiment, Setting
 
@@ -67,4 +68,4 @@ def run(setting: Setting) -> Result:
     )
 
 
-EXPERIMENT = Experiment("table-1", "Symmetry dimensions", run)
+EXPERIMENT = Experiment("table-1", "Symmetry dimensions", on_processor(run))

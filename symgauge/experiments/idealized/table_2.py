@@ -8,6 +8,7 @@ from torch import Tensor
 
 from symgauge.architecture import Architecture
 from symgauge.experiments.idealized.printed import SYMMETRIES, TABLE_2
+from symgauge.experiments.idealized.processor import on_processor
 from symgauge.experiments.idealized.spaces import CUT, Spaces, mean_and_spread, spaces
 from symgauge.experiments.idealized.table_1 import symmetries
 from symgauge.experiments.idealized.table_2_parts import controls, grid, tangents
@@ -225,4 +226,4 @@ def _ends(c: Case, sweep: list[float]) -> list[float]:
     return [float(n.min()) for n in counts] + [float(n.max()) for n in counts]
 
 
-EXPERIMENT = Experiment("table-2", "Null dimension of the Jacobian", run)
+EXPERIMENT = Experiment("table-2", "Null dimension of the Jacobian", on_processor(run))

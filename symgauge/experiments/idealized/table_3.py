@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from symgauge.experiments.idealized.printed import KEPT, PARAMETERS, RETRAINED, TABLE_3, TRIALS
+from symgauge.experiments.idealized.processor import on_processor
 from symgauge.experiments.idealized.pruning import (
     Level,
     copy_last_by_hand,
@@ -234,4 +235,4 @@ def by_hand() -> Table:
     return Table("Models written by hand", ["task", "nonzero weights", "accuracy"], rows, note=note)
 
 
-EXPERIMENT = Experiment("table-3", "Accuracy after pruning and retraining", run)
+EXPERIMENT = Experiment("table-3", "Accuracy after pruning and retraining", on_processor(run))
