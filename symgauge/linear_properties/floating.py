@@ -47,15 +47,16 @@ class Decision:
 
 
 def two_sided(residual: float, noise: float, min_gap: float) -> Decision:
-    """Zero or not: a residual relative to 1, against the rounding level of zero."""
-    try:
-        cut = rank_of_values(torch.tensor([1.0, residual], dtype=torch.float64), noise, min_gap)
-    except Undecided:
-        return Decision(
-            None, residual, reason=f"a relative residual of {residual:.2g} with rounding level {noise:.2g} is neither "
-            f"zero nor clearly not"
-        )  # fmt: skip
-    return Decision(cut.rank == 1, residual, cut.gap)
+    """Zero or not: a residual relative to 1, against the bound of what rounding makes of zero.
+
+    Zero within that bound, if the bound itself is far below 1; not zero if far above it; undecided in between.
+    """
+    if residual <= noise and noise * min_gap <= 1:
+        return Decision(True, residual, 1 / noise)
+    if residual >= noise * min_gap:
+        return Decision(False, residual, residual / noise)
+    reason = f"a relative residual of {residual:.2g} with rounding level {noise:.2g} is neither zero nor clearly not"
+    return Decision(None, residual, reason=reason)
 
 
 class Representation:
@@ -159,12 +160,18 @@ class Representation:
                 "answers at all; give more contexts",
             )  # fmt: skip
         targets = targets.double()
-        sizes = targets.norm(dim=0)
-        moving = (targets - targets.mean(0)).norm(dim=0) > noise * sizes
+        # Relative to how much the answers vary: a large constant would hide what is left over.
+        varying = (targets - targets.mean(0)).norm(dim=0)
+        moving = varying > noise * targets.norm(dim=0)
         if not bool(moving.any()):
             return Decision(None, 0.0, reason="the answers are the same for every context, which says nothing")
-        residuals = (targets - basis @ (basis.mT @ targets)).norm(dim=0) / sizes.clamp_min(torch.finfo().tiny)
-        return two_sided(float(residuals[moving].max()), noise, self.min_gap)
+        left, scale = (targets - basis @ (basis.mT @ targets))[:, moving].norm(dim=0), 1 / varying[moving]
+        levels = noise * targets[:, moving].norm(dim=0) * scale
+        decisions = [
+            two_sided(float(x), float(level), self.min_gap) for x, level in zip(left * scale, levels, strict=True)
+        ]
+        # One answer that is clearly not linear settles it; otherwise one that is undecided does.
+        return max(decisions, key=lambda d: ({False: 2, None: 1, True: 0}[d.holds], d.residual))
 
     def parallel(self, first: tuple[int, int], second: tuple[int, int]) -> Parallelism:
         """Two differences g(a) − g(b): parallel in N (what probabilities see of them), and in the whole space."""
