@@ -69,6 +69,34 @@ FINDINGS: dict[str, tuple[Finding, ...]] = {
             ("idealized/fig-1", "idealized/8.3", "idealized/table-1.cap"),
         ),
     ),
+    "linear-properties": (
+        Finding(
+            "**Same probabilities, other insides, related exactly as claimed**, in any two dimensions: the "
+            "decision finds "
+            "the two maps or says which condition fails, over the rationals and over GF(p). No condition can be "
+            "dropped.",
+            ("linear-properties/thm-5", "linear-properties/thm-5-conditions", "linear-properties/diversity"),
+        ),
+        Finding(
+            "**\"All or none\" is a statement about ranks**: answers are linear in every such model exactly when "
+            "$\\mathrm{rank}[L_0|\\mathbf 1|\\ell] = \\mathrm{rank}[L_0|\\mathbf 1]$. Without $\\Gamma_q\\subseteq M$ "
+            "\"none\" never occurs: some equivalent model carries any answers where no token looks.",
+            ("linear-properties/criterion", "linear-properties/thm-14", "linear-properties/abstract-question"),
+        ),
+        Finding(
+            "**Parallel unembeddings are shared within $N$ only**; three tokens in the plane refute the rest. "
+            "Cosines and "
+            "norms are shared by no two such models in general.",
+            ("linear-properties/thm-15", "linear-properties/thm-15-elsewhere", "linear-properties/geometry"),
+        ),
+        Finding(
+            "**As a gauge group it is $GL(d)$ and the shift of $g$**: $d^2+d$ directions, more without diversity. A "
+            "transformer keeps the shift with an untied head and of $GL(d)$ what its norms allow; a final "
+            "LayerNorm without "
+            "offset breaks diversity.",
+            ("linear-properties/fibre", "linear-properties/transformer-head", "linear-properties/layer-norm-diversity"),
+        ),
+    ),
 }  # fmt: skip
 
 

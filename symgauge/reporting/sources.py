@@ -4,6 +4,7 @@ TITLES = {
     "gauge": "Maximal Gauge Symmetry in Transformer Architectures",
     "gauge-short": "Complete Characterization of Gauge Symmetries in Transformer Architectures (NeurReps 2025)",
     "idealized": "Characterizing Parameterization Ambiguity in Idealized Autoregressive Transformers",
+    "linear-properties": "All or None: Identifiable Linear Properties of Next-token Predictors in Language Modeling",
     "production": "Production models: true dimensions",
 }
 
