@@ -200,7 +200,7 @@ def default_chunk(sizes: Sizes, tokens: int, like: Tensor) -> int:
         numbers = h * (2 * sizes.d_k + d_v + tokens + 2 * d_v) + d
         return max(1, CARD_BYTES // (numbers * tokens * like.element_size()))
     # Enough rows that reading the weights is hidden behind the products, and few enough for a second-level cache.
-    return max(1, max(256, 2 * d // 3) // tokens)
+    return max(1, max(192, 2 * d // 3) // tokens)
 
 
 def operations(sizes: Sizes, tokens: int = TOKENS) -> int:
