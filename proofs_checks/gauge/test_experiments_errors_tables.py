@@ -169,8 +169,8 @@ def test_sectors(evidence: EvidenceLog) -> None:
     verdict="not-reproducible",
     remark="The five rows with random weights that fit here come out within a factor of 2, GPT-2 and BERT with biases "
     r"that move along. The GPT-3 row, run on a card at its full width, reaches $1.05\times10^{-14}$ or "
-    r"$47\,\varepsilon$ in 5,000 trials with weights of $1/\sqrt d$. The two trained rows cannot be had: there are neither "
-    r"checkpoints nor training data, optimiser or loss. $7.33\times10^{-15}$ is $33.01\,\varepsilon$.",
+    r"$47\,\varepsilon$ in 5,000 trials with weights of $1/\sqrt d$. The two trained rows cannot be had: there are "
+    r"neither checkpoints nor training data, optimiser or loss. $7.33\times10^{-15}$ is $33.01\,\varepsilon$.",
 )
 def test_architectures(evidence: EvidenceLog) -> None:
     factors, worst, cases, weakest = {}, 0.0, 0, 1.0
