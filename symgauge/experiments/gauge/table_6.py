@@ -130,8 +130,8 @@ def _findings(summaries: dict[tuple[str, str], Distribution], control: dict[str,
     worst = max(source, key=lambda name: source[name].maximum)
     smallest = min(found.median for found in control.values())
     return [
-        f"The largest error under the source's law is {source[worst].maximum / EPSILON:.1f} ε ({worst}); the caption has "
-        "all of them within 33 ε.",
+        f"The largest error under the source's law is {source[worst].maximum / EPSILON:.1f} ε ({worst}); the "
+        "caption has all of them within 33 ε.",
         f"With biases the function is kept only if they move along: left alone they change the outputs by "
         f"{smallest:.2g} or more. The source does not say what was done with them.",
         "Errors grow with the width, as rounding errors of longer sums do.",
