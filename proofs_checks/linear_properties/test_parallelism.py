@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from random import Random
 
+import sympy as sp
 from hypothesis import strategies as st
 
+from proofs_checks.gauge.symbolic_support import proves
 from proofs_checks.linear_properties.drawn_models import PRIME, ROOMS, SEEDS
 from symgauge.claims import EvidenceLog, claim, equal, for_all
 from symgauge.linear_properties.drawing import NO_ROOM, Room, embed, partner, random_matrix, random_model
 from symgauge.linear_properties.exact_matrices import RATIONALS, Field
 from symgauge.linear_properties.model import Model
 from symgauge.linear_properties.properties import difference, parallel_ratio
+from symgauge.symbolic.identities import d, matrix, r
+from symgauge.symbolic.proof import prove_equal
+from symgauge.symbolic.words import Facts
 
 FLAT = Model.of([[1, 0], [2, 0]], [[0, 0], [1, 0], [2, 0]])
 BENT = Model.of([[1, 0], [2, 0]], [[0, 0], [1, 0], [2, 1]])
@@ -77,6 +82,18 @@ def test_theorem_15(evidence: EvidenceLog) -> None:
         },
     )
 
+    u, v, p, inverse = matrix("u", 1, d), matrix("v", 1, d), matrix("P_N", d, d), matrix("C", d, r)
+    beta, other = sp.symbols("beta gamma")
+    facts = Facts(symmetric=(p,), equations=((u * p, beta * v * p),))
+    evidence.proof(
+        r"for every size: $uP_N = \beta vP_N$ carries over along any linear map of $N$, such as $B^{-1}$",
+        proves(lambda: prove_equal(u * p * inverse, beta * v * p * inverse, facts)),
+    )
+    evidence.control(
+        "no proof of another ratio",
+        not proves(lambda: prove_equal(u * p * inverse, other * v * p * inverse, facts)),
+        kind="proof",
+    )
     free = [on_a_line(Random(seed), NO_ROOM, NO_ROOM, RATIONALS, parallel=False)[0] for seed in range(20)]
     evidence.control("differences in general are not parallel", any(ratio_in_n(m) is None for m in free), kind="exact")
 

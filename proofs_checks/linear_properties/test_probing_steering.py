@@ -6,6 +6,7 @@ from random import Random
 
 from hypothesis import strategies as st
 
+from proofs_checks.gauge.symbolic_support import proves
 from proofs_checks.linear_properties.asked_queries import Asked, asked
 from proofs_checks.linear_properties.drawn_models import ROOMS, SEEDS
 from symgauge.claims import EvidenceLog, claim, equal, for_all
@@ -14,6 +15,9 @@ from symgauge.linear_properties.equivalence import Equivalence, equivalence
 from symgauge.linear_properties.exact_matrices import RATIONALS, Matrix
 from symgauge.linear_properties.model import Model
 from symgauge.linear_properties.properties import Affine, Query, affine_map, log_odds, transported_map
+from symgauge.symbolic.identities import d, matrix, n, r
+from symgauge.symbolic.proof import prove_equal
+from symgauge.symbolic.words import Facts
 
 READ = "Read in the source: probing and steering are among the properties that follow from relational linearity. "
 
@@ -108,6 +112,12 @@ def test_steering(evidence: EvidenceLog) -> None:
         "second; random "
         "rational models",
         for_all(same_effect, seed=SEEDS, first=ROOMS, second=ROOMS, complexity=st.integers(2, 3)),
+    )
+    v, v_tilde, a, w = matrix("v", 1, d), matrix("u", 1, r), matrix("A", r, d), matrix("W", d, n)
+    facts = Facts(equations=((v_tilde * a, v),))
+    evidence.proof(
+        r"for every size: $\tilde v(AW) = vW$ when $\tilde vA = v$ (on rows)",
+        proves(lambda: prove_equal(v_tilde * (a * w), v * w, facts)),
     )
     one = Model.of([[1, 0], [1, 1], [0, 0], [1, 0]], [[0, 0], [1, 0]])
     flat = Model.of([[1], [1], [0], [1]], [[0], [1]])

@@ -133,7 +133,7 @@ def test_theorem_14(evidence: EvidenceLog) -> None:
     condition=r"The property is relational linearity on $\Gamma\subseteq N$ with $\Gamma_q\subseteq M$.",
     remark=r"The source asks this and answers: under suitable conditions. Without $\Gamma_q\subseteq M$ the "
     r"outcome is never "
-    r"\"none\": any answers whatever are linear in some equivalent model, one that carries them in dimensions "
+    r"*none*: any answers whatever are linear in some equivalent model, one that carries them in dimensions "
     r"no token sees.",
 )
 def test_conditions(evidence: EvidenceLog) -> None:
@@ -202,7 +202,7 @@ def test_conditions(evidence: EvidenceLog) -> None:
     r"linearity with $\Gamma\subseteq N$, $\Gamma_q\subseteq M$ holds exactly when "
     r"$\mathrm{rank}[L_0\,|\,\mathbf 1\,|\,\ell] = \mathrm{rank}[L_0\,|\,\mathbf 1]$. Only probabilities enter.",
     verdict="holds",
-    remark=r"Reconstructed: the source states the theorem with subspaces. Here \"all or none\" is plain, since "
+    remark=r"Reconstructed: the source states the theorem with subspaces. Here *all or none* is plain, since "
     r"both ranks are "
     "functions of $p$.",
 )

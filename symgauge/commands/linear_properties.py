@@ -137,7 +137,9 @@ def _measure(target: str, asked: Asked) -> tuple[Report, tuple[str, ...]]:
     states, table, after, notes = (_from_arrays if arrays else _from_network)(target, asked)
     stated = []
     if asked.answers:
-        stated.append((f"answers in {asked.answers}", load_array(asked.answers, target if arrays else "")))
+        found = load_array(asked.answers, target if arrays else "")
+        found = found if found.is_floating_point() else found.double()
+        stated.append((f"answers in {asked.answers}", found[:, None] if found.dim() == 1 else found))
     if asked.tokens:
         stated.append((f"log-odds of tokens {','.join(map(str, asked.tokens))}", _log_odds(after, table, asked.tokens)))
     return report(Representation(states, table, asked.gap), stated, asked.pairs), notes

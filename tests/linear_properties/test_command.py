@@ -84,6 +84,18 @@ def test_answers_and_parallel_pairs(place) -> None:
     assert verdicts(run("all.npz", "--after", "after", "--tokens", "0,3,4", "--json")) == ["identifiable"]
 
 
+def test_one_column_of_integers_will_do(place) -> None:
+    np.savez("whole.npz", f=np.arange(6.0)[:, None], g=np.array([[0.0], [1.0]]), answers=3 * np.arange(6) + 1)
+    assert verdicts(run("whole.npz", "--answers", "answers", "--json")) == ["identifiable"]
+
+
+def test_the_command_is_listed_with_a_hyphen() -> None:
+    listed = CliRunner().invoke(app, ["--help"]).output
+    assert "linear-properties" in listed
+    assert "linear_properties" not in listed
+    assert CliRunner().invoke(app, ["linear_properties"]).exit_code == 2
+
+
 def test_the_table_says_the_same(place) -> None:
     text = run("all.npz", "--answers", "seen").output
     assert "effective complexity" in text
