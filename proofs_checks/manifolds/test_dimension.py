@@ -1,0 +1,364 @@
+"""The dimension of the path of the weights: the source's numbers, what r90 is invariant under, null models (3.3.1, 4.1)."""
+
+from __future__ import annotations
+
+from random import Random
+
+import sympy as sp
+import torch
+
+from proofs_checks.manifolds import printed
+from proofs_checks.manifolds.support import experiment, measured, proves
+from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.models.marked_sum import Sizes
+from symgauge.numeric.trajectories import random_walk_spectrum, rank_at, spectrum
+from symgauge.profiles import scale
+from symgauge.symbolic import trajectories as t
+from symgauge.symbolic.identities import d, d_k, matrix, n
+from symgauge.symbolic.instances import general_matrix
+from symgauge.symbolic.proof import prove_equal
+from symgauge.symbolic.words import Facts
+
+
+@claim(
+    id="manifolds/abs-dimension",
+    source="manifolds",
+    place="abstract, 4.1, Figure 1",
+    statement="Training trajectories collapse onto execution manifolds of dimension 3–4.",
+    verdict="inconsistent",
+    remark="At small scale (5 seeds) the mean over matrices and layers is below 3 for the marked sum, 2 for modular "
+    "addition and above 4 for a harder sum; a random walk has 6. See the page of the experiments.",
+)
+def test_printed_dimension(evidence: EvidenceLog) -> None:
+    evidence.audit(
+        "the range for all four matrices in 4.1 and in the caption of Figure 1 against that of the abstract",
+        figures={"upper end": at_most(printed.DIMENSION_OF_MATRICES[1], printed.DIMENSION[1])},
+    )
+    evidence.audit(
+        "the range that the author's repository states for the same experiments (README)",
+        figures={"lower end": at_least(printed.README_DIMENSION[0], printed.DIMENSION[0])},
+    )
+
+
+@claim(
+    id="manifolds/fig-1",
+    source="manifolds",
+    place="Figure 1",
+    statement=r"All matrices have $r_{90}$ from 3 to 5, $W_V$ and $W_O$ less than $W_Q$ and $W_K$; 5 seeds.",
+    verdict="not-reproducible",
+    remark="Its script (analysis_alignment.py) reads runs.pt, which is not in the repository; train.py makes two seeds. "
+    "By the referee's reading of the figure itself, second hand here, $W_Q$ and $W_K$ of the first layer stand at about "
+    "6: the value of a random walk.",
+)
+def test_figure_1(evidence: EvidenceLog) -> None:
+    evidence.missing(
+        "runs.pt with the trajectories of Figure 1",
+        "seeds of Python's `random`, which draws positions and distractors (train.py seeds torch only)",
+    )
+    low, high = printed.DIMENSION_OF_MATRICES
+    found = [measured("figure-1", "$r_{90}$, mean of $W_Q, W_K$"), measured("figure-1", "$r_{90}$, mean of $W_V, W_O$")]
+    evidence.numeric(
+        "small scale, five seeds, as recorded: mean $r_{90}$ of both kinds of matrices",
+        on="reproduction",
+        figures={
+            "smallest": at_least(round(min(found), 2), low),
+            "largest": at_most(round(max(found), 2), high),
+            "W_V, W_O": at_most(round(found[1], 2), round(found[0], 2)),
+        },
+    )
+
+
+@claim(
+    id="manifolds/ambient",
+    source="manifolds",
+    place="abstract, 6",
+    statement="The ambient parameter space has dimension 128.",
+    verdict="refuted",
+    correction="128 is the width. A path of one matrix lies in 16,384 dimensions (4.1 says so itself), that of all attention "
+    "matrices of the code's model in 327,680.",
+)
+def test_ambient_dimension(evidence: EvidenceLog) -> None:
+    sizes = Sizes()
+    evidence.exact(
+        "numbers in one path: one matrix, or all attention matrices",
+        figures={"one matrix": equal(sizes.d**2, 128)},
+        counterexample=r"$W_Q \in R^{128\times128}$ has 16,384 entries",
+    )
+    evidence.exact(
+        "the same",
+        on="correction",
+        figures={"one matrix": equal(sizes.d**2, 16_384), "all": equal(sizes.attention, printed.ATTENTION)},
+    )
+
+
+@claim(
+    id="manifolds/intrinsic",
+    source="manifolds",
+    place="4.1",
+    statement="The execution manifold is an intrinsic geometric object, not an artifact of particular coordinate systems.",
+    verdict="refuted",
+    correction=r"Along paths of the very same functions, $(W_QA(t), W_KA(t)^{-\top})$, $r_{90}(W_Q)$ takes every value from 1 "
+    r"to $\lceil 0.9\min(n-1, d_k^2)\rceil$ per head, and no other. Intrinsic to the function are $W_QW_K^\top$ and $W_VW_O$.",
+    remark="The referee's bound, $\\min(n-1, d_k^2)$, is too high from 10 on: ten equal variances have $r_{90} = 9$.",
+)
+def test_dimension_is_not_intrinsic(evidence: EvidenceLog) -> None:
+    w_q, w_k, a = matrix("W_Q", d, d_k), matrix("W_K", d, d_k), matrix("A", d_k, d_k)
+    evidence.proof(
+        r"for every size the function stays: $(W_QA)(W_KA^{-\top})^\top = W_QW_K^\top$",
+        proves(lambda: prove_equal((w_q * a) * (w_k * a.I.T).T, w_q * w_k.T)),
+        on="correction",
+    )
+    size, steps = 4, 40
+    found = {}
+    for directions in range(1, size**2 + 1):
+        path = _gauge_path(size, directions)
+        found[directions] = rank_at(torch.tensor([float(v) for v in _variances(path)]))
+    evidence.exact(
+        "paths of one function have one dimension",
+        figures={"r90 on two of them": equal(found[1], found[4])},
+        counterexample=r"$W_Q = 1_4$, $A(t) = 1 + \frac12E_{i(t)}$ with unit matrices $E_i$: through 1 or 4 of them",
+    )
+    most = -(-9 * min(steps - 1, size**2) // 10)
+    evidence.exact(
+        r"$d_k = 4$, every entry of $A$ moved in turn: values from 1 to $\lceil0.9\cdot16\rceil$, none left out",
+        sorted(set(found.values())) == list(range(1, most + 1)),
+        on="correction",
+        figures={"largest": equal(max(found.values()), most)},
+        cases=len(found),
+    )
+    free = measured("figure-1", "gauge control: same functions, new elements")
+    scaled = measured("figure-1", "gauge control: same functions, growing elements")
+    evidence.numeric(
+        "recorded: mean $r_{90}$ of trained paths, gauge-moved in two ways",
+        on="correction",
+        figures={"new elements": at_least(round(free, 2), 20), "growing elements": at_most(round(scaled, 2), 2)},
+    )
+    evidence.control(
+        r"$(W_QA)(W_KA)^\top$ is another function",
+        not proves(lambda: prove_equal((w_q * a) * (w_k * a).T, w_q * w_k.T)),
+        kind="proof",
+    )
+
+
+def _gauge_path(size: int, directions: int) -> list[sp.Matrix]:
+    """W_Q A(t), W_Q = 1: at t = 2i, 2i + 1 the entry i of A is moved by ±½; det A ≠ 0."""
+    path = []
+    for i in range(directions):
+        for sign in (1, -1):
+            moved = sp.eye(size)
+            moved[i // size, i % size] += sp.Rational(sign, 2)
+            assert moved.det() != 0
+            path.append(moved)
+    return path
+
+
+def _variances(path: list[sp.Matrix]) -> list[sp.Rational]:
+    """Eigenvalues of the covariance of a path whose moves are orthogonal: diagonal entries, exact."""
+    rows = sp.Matrix([list(each) for each in path])
+    centred = rows - sp.ones(rows.rows, 1) * (sp.ones(1, rows.rows) * rows) / rows.rows
+    covariance = centred.T * centred / rows.rows
+    assert covariance.is_diagonal()
+    return [value for value in covariance.diagonal() if value != 0]
+
+
+@claim(
+    id="manifolds/r90-invariance",
+    source="manifolds",
+    place="3.3.1",
+    statement=r"$r_{90}$ is basis-invariant, a geometric property independent of parameter coordinates.",
+    verdict="holds-if",
+    condition="The coordinates of the flattened matrix are changed by an orthogonal map and a common factor only.",
+)
+def test_invariance_of_r90(evidence: EvidenceLog) -> None:
+    x, o = matrix("X", n, d), matrix("O", d, d)
+    evidence.proof(
+        r"for every size: $(XO)(XO)^\top = XX^\top$, so variances agree",
+        proves(lambda: prove_equal((x * o) * (x * o).T, x * x.T, Facts(orthogonal=(o,)))),
+        on="condition",
+    )
+    path = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]], dtype=torch.float64)
+    stretched = path @ torch.diag(torch.tensor([10.0, 1.0], dtype=torch.float64))
+    evidence.exact(
+        "a linear change of coordinates keeps it",
+        figures={"r90 before and after": equal(rank_at(spectrum(path)), rank_at(spectrum(stretched)))},
+        counterexample=r"snapshots $\pm e_1, \pm e_2$ and the coordinates $(10x, y)$: 2 and 1",
+    )
+    generator = torch.Generator().manual_seed(0)
+    same = []
+    for _ in range(scale(10, 100)):
+        walk = torch.randn(12, 9, generator=generator, dtype=torch.float64).cumsum(0)
+        turn = torch.linalg.qr(torch.randn(9, 9, generator=generator, dtype=torch.float64))[0]
+        same.append(float((spectrum(walk) - spectrum(3 * walk @ turn) / 9).abs().max() / spectrum(walk).max()))
+    evidence.numeric(
+        "random paths, random orthogonal maps and the factor 3",
+        on="condition",
+        figures={"error": at_most(float(f"{max(same):.0e}"), 1e-13)},
+        cases=len(same),
+    )
+    evidence.control("stretching one coordinate changes it", rank_at(spectrum(path)) != rank_at(spectrum(stretched)))
+
+
+@claim(
+    id="manifolds/collapse",
+    source="manifolds",
+    place="4.1, Figure 1",
+    statement=r"An $r_{90}$ of a few, beside $d^2 = 16{,}384$, shows that the path of the weights has collapsed.",
+    verdict="refuted",
+    correction=r"A random walk in any number of dimensions has $r_{90} = 6$ at 40 snapshots (first component 60.9 %), a "
+    r"straight line 1, and no path of $n$ snapshots more than $\lceil0.9(n-1)\rceil$. Ambient dimension plays no part.",
+)
+def test_random_walk(evidence: EvidenceLog) -> None:
+    low, high = t.share_bounds(printed.SNAPSHOTS, 5), t.share_bounds(printed.SNAPSHOTS, 6)
+    evidence.exact(
+        "a path without any collapse has the largest $r_{90}$ that 40 snapshots allow",
+        figures={"r90 of a random walk": at_least(rank_at(random_walk_spectrum(printed.SNAPSHOTS)), 36)},
+        counterexample="a walk of independent steps never collapses: 40 snapshots of it have $r_{90} = 6$ in every large "
+        "dimension",
+    )
+    sizes = range(2, scale(9, 16))
+    evidence.exact(
+        r"Gram matrix times Laplacian of the path with $n$ vertices is the centring projector; its trace is $(n^2-1)/6$",
+        all(t.inverse_on_centred(k) and t.walk_gram(k).trace() == sp.Rational(k**2 - 1, 6) for k in sizes),
+        on="correction",
+        cases=len(sizes),
+    )
+    evidence.proof(
+        r"eigenvalues of that Laplacian: $2-2\cos(\pi k/n)$ with $v_j = \cos(\pi k(j+\frac12)/n)$",
+        all(gap == 0 for gap in t.laplacian_eigenvector_gaps()),
+        on="correction",
+    )
+    first = t.share_bounds(printed.SNAPSHOTS, 1)
+    evidence.exact(
+        "interval arithmetic: five components hold less than 90 % of the variance, six more",
+        on="correction",
+        figures={
+            "five": at_most(low[1], 0.9),
+            "six": at_least(high[0], 0.9),
+            "first, at least": at_least(first[0], 0.6086),
+            "first, at most": at_most(first[1], 0.6087),
+        },
+    )
+    generator = torch.Generator().manual_seed(0)
+    wide = scale(20_000, 200_000)
+    walk = torch.randn(printed.SNAPSHOTS, wide, generator=generator).cumsum(0)
+    line = torch.arange(printed.SNAPSHOTS).unsqueeze(1) * torch.randn(1, 50, generator=generator)
+    evidence.numeric(
+        f"a walk drawn in {wide:,} dimensions, and a straight line",
+        on="correction",
+        figures={"walk": equal(rank_at(spectrum(walk)), 6), "line": equal(rank_at(spectrum(line)), 1)},
+    )
+    independent = torch.randn(printed.SNAPSHOTS, wide, generator=generator)
+    evidence.control(
+        "independent snapshots in place of a walk", figures={"r90": at_least(rank_at(spectrum(independent)), 30)}
+    )
+
+
+@claim(
+    id="manifolds/shuffled",
+    source="manifolds",
+    place="code, analysis_alignment.py",
+    statement="The effective rank of shuffled snapshots is a control for that of the snapshots in order.",
+    verdict="refuted",
+    correction="Shuffling permutes rows, which changes no singular value: the control is equal to what it is to control.",
+)
+def test_shuffling_is_vacuous(evidence: EvidenceLog) -> None:
+    x, p = matrix("X", n, d), matrix("P", n, n)
+    evidence.proof(
+        r"for every size: $(PX)^\top(PX) = X^\top X$",
+        proves(lambda: prove_equal((p * x).T * (p * x), x.T * x, Facts(permutation=(p,)))),
+        on="correction",
+    )
+    rows = general_matrix(4, 3, Random(0))
+    shuffled = sp.Matrix([rows.row(i) for i in (2, 0, 3, 1)])
+    evidence.exact(
+        "shuffling can change the covariance",
+        shuffled.T * shuffled != rows.T * rows,
+        counterexample="any four snapshots: the covariance is the same matrix",
+    )
+    evidence.control("shuffling within columns does change it", _columns_shuffled(rows) != rows.T * rows, kind="exact")
+
+
+def _columns_shuffled(rows: sp.Matrix) -> sp.Matrix:
+    moved = sp.Matrix.hstack(
+        *[sp.Matrix([rows[(i + j) % rows.rows, j] for i in range(rows.rows)]) for j in range(rows.cols)]
+    )
+    return moved.T * moved
+
+
+@claim(
+    id="manifolds/capped",
+    source="manifolds",
+    place="code, analysis_alignment.py",
+    statement=r"The code's rank_at_90 computes $r_{90}$.",
+    verdict="holds-if",
+    condition=r"$r_{90}\le8$: it looks at the first eight components and says 9 where they do not suffice.",
+)
+def test_rank_is_capped(evidence: EvidenceLog) -> None:
+    def printed_rank(values: torch.Tensor) -> int:
+        share = (values / values.sum()).sort(descending=True).values[:8].cumsum(0)
+        return int((share < 0.9 - 1e-12).sum()) + 1
+
+    flat = torch.ones(20, dtype=torch.float64)
+    evidence.exact(
+        "twenty equal variances",
+        figures={"r90 by the code and by definition": equal(printed_rank(flat), rank_at(flat))},
+        counterexample="twenty equal variances: 9 in place of 18",
+    )
+    cases = [random_walk_spectrum(k) for k in range(2, 60)]
+    evidence.exact(
+        "random walks of 2 to 59 snapshots",
+        all(printed_rank(v) == rank_at(v) for v in cases),
+        on="condition",
+        cases=len(cases),
+    )
+
+
+@claim(
+    id="manifolds/abs-robust",
+    source="manifolds",
+    place="abstract, 3.2, caption of Figure 1",
+    statement="The collapse is robust across random seeds (20 of them) and moderate task difficulties.",
+    verdict="inconsistent",
+    remark="The code seeds torch but not Python's `random`, from which positions and distractors come.",
+)
+def test_number_of_seeds(evidence: EvidenceLog) -> None:
+    evidence.audit(
+        "number of seeds: " + ", ".join(f"{count} in {where}" for where, count in printed.SEEDS.items()),
+        figures={"different numbers": at_most(len(set(printed.SEEDS.values())), 1)},
+    )
+    evidence.audit(
+        "length of sequences in 3.1 and in the code",
+        figures={"T": equal(printed.LENGTH["3.1"], printed.LENGTH["code"])},
+    )
+
+
+@claim(
+    id="manifolds/robust-measured",
+    source="manifolds",
+    place="4.1",
+    statement=r"The dimension stays at 3–4 for other seeds and difficulties, and the orientation varies between seeds.",
+    verdict="not-reproducible",
+    remark="Orientations are indeed as unrelated as random planes. Scale: small, five seeds per training, as recorded.",
+)
+def test_robustness(evidence: EvidenceLog) -> None:
+    low, high = printed.DIMENSION
+    values = {
+        name: measured("robustness", f"$r_{{90}}$, four matrices: {name}") for name in ("main", "harder", "addition")
+    }
+    evidence.numeric(
+        "mean $r_{90}$ of the four matrices, three tasks",
+        on="reproduction",
+        figures={
+            "smallest": at_least(round(min(values.values()), 2), low),
+            "largest": at_most(round(max(values.values()), 2), high),
+        },
+        cases=len(values),
+    )
+    same = measured("robustness", "overlap of the bases of two seeds")
+    chance = measured("robustness", "null: overlap of random planes")
+    evidence.numeric(
+        "overlap of the bases of two seeds over that of random planes",
+        on="reproduction",
+        figures={"ratio": at_most(round(same / chance, 2), 2.0)},
+    )
+    assert experiment("robustness").settings["seeds"] >= 5

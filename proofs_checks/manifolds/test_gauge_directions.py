@@ -1,0 +1,181 @@
+"""Commutators and gradient steps beside gauge directions: pairing, conserved quantities, what discrete steps lose."""
+
+from __future__ import annotations
+
+from random import Random
+
+import sympy as sp
+
+from proofs_checks.manifolds.support import instance, proves
+from symgauge.claims import EvidenceLog, at_least, claim, equal
+from symgauge.profiles import scale
+from symgauge.symbolic import commutators as c
+from symgauge.symbolic.instances import general_matrix
+
+RECONSTRUCTED = "Not in the source: added here, with its proof."
+
+
+@claim(
+    id="manifolds/pairing",
+    source="manifolds",
+    place="3.3.2, beside the head gauge",
+    statement=r"For a linear symmetry generator $M$ of both losses, "
+    r"$\langle H_Bg_A - H_Ag_B, M\theta\rangle = \langle g_A, (M-M^\top)g_B\rangle$. So the leading commutator is orthogonal "
+    r"to scaling directions (symmetric $M$) and has a component along rotations although each gradient has none.",
+    verdict="holds",
+    remark=RECONSTRUCTED,
+)
+def test_pairing(evidence: EvidenceLog) -> None:
+    evidence.proof(
+        r"for every size, from $HM\theta = -M^\top g$ (differentiate $\langle g, M\theta\rangle = 0$)",
+        proves(c.prove_pairing),
+    )
+    cases, along_rotation = [], []
+    for seed in range(scale(4, 20)):
+        a, b, at = instance(seed)
+        x = general_matrix(2, 2, Random(seed + 100))
+        skew, symmetric = x - x.T, x + x.T
+        bracket, g_a, g_b = c.bracket(a, b, at), a.gradient(at), b.gradient(at)
+        right = c.inner(g_a, c.combine(c.generator(x, g_b), c.generator(x.T, g_b), -1))
+        cases.append(
+            c.inner(bracket, c.generator(x, at)) == right
+            and c.inner(bracket, c.generator(symmetric, at)) == 0
+            and all(c.inner(g, c.generator(skew, at)) == 0 for g in (g_a, g_b))
+        )
+        along_rotation.append(abs(c.inner(bracket, c.generator(skew, at))))
+    evidence.exact(
+        r"losses of $W_QW_K^\top$, $2\times2$, rational, general $X$; symmetric and skew parts too; single gradients",
+        all(cases),
+        figures={"smallest component along a rotation": at_least(float(min(along_rotation)), 1e-6)},
+        cases=len(cases),
+    )
+    evidence.control(
+        r"with $M+M^\top$ there is no proof", not proves(lambda: c.prove_pairing(broken=True)), kind="proof"
+    )
+    a, b, at = instance(1, pull=1)
+    x = general_matrix(2, 2, Random(7))
+    right = c.inner(a.gradient(at), c.combine(c.generator(x, b.gradient(at)), c.generator(x.T, b.gradient(at)), -1))
+    evidence.control(
+        r"$\mathrm{tr}\,W_Q$ added to both losses breaks the symmetry, and the identity",
+        c.inner(c.bracket(a, b, at), c.generator(x, at)) != right,
+        kind="exact",
+    )
+
+
+@claim(
+    id="manifolds/level-set",
+    source="manifolds",
+    place="3.3.2, beside the head gauge",
+    statement=r"The leading commutator is tangent to the level set of $W_Q^\top W_Q - W_K^\top W_K$.",
+    verdict="holds",
+    remark=RECONSTRUCTED,
+)
+def test_tangent_to_level_set(evidence: EvidenceLog) -> None:
+    found = [instance(seed) for seed in range(scale(4, 20))]
+    evidence.exact(
+        "derivative of the balance along the bracket, $2\\times2$, rational: zero",
+        all(c.balance_slope(at, c.bracket(a, b, at)).is_zero_matrix for a, b, at in found),
+        cases=len(found),
+    )
+    a, b, at = found[0]
+    step = sp.Rational(1, 1000)
+    evidence.control(
+        r"the whole $\theta_{AB}-\theta_{BA}$ is not: terms of order $\eta^3$ leave it",
+        not c.balance_slope(at, c.commutator(a, b, at, step)).is_zero_matrix,
+        kind="exact",
+    )
+    evidence.control(
+        "nor is half of the bracket",
+        not c.balance_slope(at, b.hessian_times(at, a.gradient(at))).is_zero_matrix,
+        kind="exact",
+    )
+
+
+@claim(
+    id="manifolds/conserved",
+    source="manifolds",
+    place="5.1, beside the symmetries",
+    statement=r"Gradient flow conserves, by family: $W_Q^\top W_Q-W_K^\top W_K$ and $W_V^\top W_V-W_OW_O^\top$ per head; "
+    r"$|w_{in}|^2-|w_{out}|^2$ per ReLU neuron; $|w|^2$ of weights before a norm without $\epsilon$; the sum over tokens "
+    r"of unembedding rows; nothing for rotations.",
+    verdict="holds",
+    remark=RECONSTRUCTED,
+)
+def test_conserved_by_flow(evidence: EvidenceLog) -> None:
+    evidence.proof("both balances of a head, for every size", proves(c.prove_balance_kept))
+    w, v, a, x = sp.symbols("w v a x", positive=True)
+    loss = sp.Function("L")
+    neuron = loss(a * w * x)  # where the neuron is on; where it is off both gradients vanish
+    evidence.proof(
+        r"a ReLU neuron: $w\,\partial_wL - a\,\partial_aL = 0$",
+        sp.simplify((w * neuron.diff(w) - a * neuron.diff(a)).doit()) == 0,
+    )
+    normed = loss(w / sp.sqrt(w**2 + v**2), v / sp.sqrt(w**2 + v**2))
+    slope = (w * normed.diff(w) + v * normed.diff(v)).doit()
+    evidence.proof(r"scale invariance: $\langle w, \nabla L\rangle = 0$", sp.simplify(slope) == 0)
+    u = sp.symbols("u0:3")
+    shift = loss(u[0] - u[1], u[1] - u[2])
+    evidence.proof(
+        r"a common shift of logits is invisible: the gradient over tokens adds up to zero",
+        sp.simplify(sum(shift.diff(each) for each in u).doit()) == 0,
+    )
+    omega, theta = sp.Matrix([[0, 1], [-1, 0]]), sp.Matrix([w, v])
+    evidence.proof(
+        r"a rotation: $\langle\theta,\Omega\theta\rangle$ is identically 0",
+        sp.expand((theta.T * omega * theta)[0]) == 0,
+    )
+    evidence.control(
+        "the sum in place of the difference, for the neuron",
+        sp.simplify((w * neuron.diff(w) + a * neuron.diff(a)).doit()) != 0,
+        kind="proof",
+    )
+    epsilon = loss(w / sp.sqrt(w**2 + v**2 + 1), v / sp.sqrt(w**2 + v**2 + 1))
+    evidence.control(
+        r"$|w|^2$ with $\epsilon > 0$",
+        sp.simplify((w * epsilon.diff(w) + v * epsilon.diff(v)).doit()) != 0,
+        kind="proof",
+    )
+
+
+@claim(
+    id="manifolds/discrete-steps",
+    source="manifolds",
+    place="3.2 and 5.1, beside the symmetries",
+    statement=r"Per step of size $\eta$ the conserved quantities change at order: gradient step and momentum $\eta^2$ "
+    r"(a gradient step by exactly $\eta^2\langle g, Mg\rangle$ for $\langle\theta,M\theta\rangle$), Heun $\eta^4$, "
+    r"Runge–Kutta 4 $\eta^5$, weight decay and Adam $\eta$; the implicit midpoint step keeps them.",
+    verdict="holds",
+    remark=RECONSTRUCTED
+    + " So the flow's conservation laws do not hold for AdamW, with which the source's code trains.",
+)
+def test_discrete_steps(evidence: EvidenceLog) -> None:
+    evidence.proof(
+        r"a gradient step: exactly $\eta^2(g_Q^\top g_Q - g_K^\top g_K)$, every size", proves(c.prove_one_step)
+    )
+    evidence.proof("implicit midpoint: exactly kept, every size", proves(c.prove_midpoint))
+    drifts = {name: c.drift(name) for name in c.SCHEMES}
+    evidence.exact(
+        r"lowest power of $\eta$ in the change of $q^2-k^2$ from $(2,3)$, $L=\frac12(qk-1)^2$",
+        figures={name: equal(c.order_of(drift), c.ORDERS[name]) for name, drift in drifts.items()},
+        cases=len(drifts),
+    )
+    q, k = sp.symbols("q k")
+    start = sp.Matrix([q, k])
+    heun = c.SCHEMES["Heun"](start, c.eta)
+    change = c.slope(start) - c.slope(start - c.eta * c.slope(start))
+    right = q**2 - k**2 + c.eta**2 / 4 * (change[0] ** 2 - change[1] ** 2)
+    evidence.proof(
+        r"Heun, every $(q,k)$: the change is $\frac{\eta^2}4\langle\Delta, M\Delta\rangle$ with the difference $\Delta$ of "
+        r"its two gradients, which is of order $\eta$",
+        _low(sp.expand(heun[0] ** 2 - heun[1] ** 2 - right)) == 0,
+    )
+    evidence.control(
+        "at a balanced point $q = k$ a gradient step keeps it, so the point matters",
+        c.drift("gradient step", 2, 2).is_zero,
+        kind="exact",
+    )
+
+
+def _low(expression: sp.Expr) -> sp.Expr:
+    """Up to the power of η that the schemes keep."""
+    return sp.expand(sum(expression.coeff(c.eta, i) * c.eta**i for i in range(c.KEPT_POWERS + 1)))
