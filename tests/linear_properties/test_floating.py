@@ -91,6 +91,17 @@ def test_too_few_contexts_or_constant_answers_say_nothing() -> None:
     assert "same for every context" in flat.undecided
 
 
+def test_a_constant_that_is_almost_seen_is_undecided() -> None:
+    f, g = tables(3, Room())
+    change = torch.linalg.lstsq(f, torch.ones(40, 1).double()).solution
+    almost = f + (torch.ones(40, 1) - f @ change) @ change.T / (change.T @ change) * (1 - 1e-12)
+    decided = Representation(almost, g).answers_from_probabilities(torch.randn(40, 1).double())
+    assert decided.holds is None
+    assert "neither zero nor clearly not" in decided.reason
+    whole = f + (torch.ones(40, 1) - f @ change) @ change.T / (change.T @ change)
+    assert Representation(whole, g).answers_from_probabilities(whole[:, :1]).holds
+
+
 def test_parallelism_within_what_is_seen() -> None:
     f, g = tables(3, Room(1, 1, 1))
     hidden = torch.linalg.svd(f)[2][4:5]  # a direction no embedding has
