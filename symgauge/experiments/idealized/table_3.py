@@ -154,7 +154,7 @@ def run(setting: Setting) -> Result:
             "retraining": "Adam 3e-3, until the mean cross-entropy is below 1e-4",
             "XOR": "of all tokens",
         },
-        findings=findings(found),
+        findings=[*findings(found), *([_without_stream(other)] if other else [])],
     )
 
 
@@ -183,6 +183,17 @@ def findings(found: Pruned) -> list[str]:
         "By construction Copy-Last needs 3 weights (fewer cannot do), and 13 do for XOR of three tokens; pruning ends "
         f"at {' and '.join(str(min(counts)) for counts in far.values())}.",
     ]
+
+
+def _without_stream(found: Pruned) -> str:
+    parts = []
+    for column in COLUMNS:
+        held, free = found.of(column, HELD)[len(PERCENTS) - 1], found.of(column, FREE)[-1]
+        solved = int((held.retrained == 1).sum())
+        parts.append(
+            f"{column} {solved} of {found.trials} (free to move: {float(free.nonzero.double().mean()):,.0f} nonzero)"
+        )
+    return f"Without the residual stream, with the mask enforced, 95 % is reached by {' and '.join(parts)}."
 
 
 def _listed(counts: list[int]) -> str:
