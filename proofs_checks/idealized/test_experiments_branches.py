@@ -51,8 +51,7 @@ def copy_by_attention() -> Tensor:
     statement="The solution space has a disconnected structure.",
     verdict="refuted",
     correction="No sign of it on this task: every pair tried is joined by a curve on which every point looked at "
-    "solves it, and "
-    "the solution set is open.",
+    "solves it, and the solution set is open.",
     remark="Points on a grid, which is no proof for what lies between them.",
 )
 @claim(
@@ -99,8 +98,7 @@ def test_connected(evidence: EvidenceLog) -> None:
     source="idealized",
     place="abstract; §7.2, §7.3",
     statement="The third layer of ambiguity is algorithmically distinct solution branches, discovered via clustering "
-    "of "
-    "independently trained models.",
+    "of independently trained models.",
     verdict="inconsistent",
     correction="Clustering discovered no branches: Figure 5 and §7.3 report its absence, and take that as the "
     "evidence.",
@@ -134,8 +132,7 @@ def test_discovery(evidence: EvidenceLog) -> None:
     source="idealized",
     place="§8.2",
     statement="The disconnected structure of the solution space means that local search (gradient descent with "
-    "pruning) may "
-    "not find the globally minimal parameterization.",
+    "pruning) may not find the globally minimal parameterization.",
     verdict="refuted",
     correction="Pruning does miss the minimum in most trials, but not for that reason: its models are connected.",
 )
@@ -176,8 +173,7 @@ def test_local_search(evidence: EvidenceLog) -> None:
     statement="Different algorithmic strategies may have different intrinsic complexities.",
     verdict="holds",
     remark="Copy-Last by the residual stream takes 3 nonzero weights. Without that stream each of the eight matrices "
-    "needs one, so at "
-    "least 8; 11 suffice.",
+    "needs one, so at least 8; 11 suffice.",
 )
 def test_complexities(evidence: EvidenceLog) -> None:
     a = architecture(residual=False)

@@ -75,12 +75,10 @@ def test_broken_symmetries(evidence: EvidenceLog) -> None:
     source="idealized",
     place="§5.2",
     statement="The null-space dimension is consistent across initializations, which suggests that the solution "
-    "manifold "
-    "is regular.",
+    "manifold is regular.",
     verdict="refuted",
     correction="The count is that of repeated rows, fixed by $|V|$, $T$ and the absence of positions, for any "
-    "parameters; "
-    "it says nothing about solutions.",
+    "parameters; it says nothing about solutions.",
 )
 @claim(
     id="idealized/5.2-d",
@@ -140,8 +138,7 @@ def test_what_the_count_depends_on(evidence: EvidenceLog) -> None:
     verdict="holds-if",
     condition="rows − rank is meant, and there are two heads or more.",
     remark=r"With one head and all $T$ inputs of a query token on one piece of the ReLU layer, that token's $2T$ "
-    r"logits "
-    r"depend on $2 + 3H$ numbers only, so $\max(0, 2T - 2 - 3H)$ more values vanish.",
+    r"logits depend on $2 + 3H$ numbers only, so $\max(0, 2T - 2 - 3H)$ more values vanish.",
 )
 def test_constant_count(evidence: EvidenceLog) -> None:
     one_head, s = sized(8, 1, 8)
@@ -211,8 +208,7 @@ def test_capacity(evidence: EvidenceLog) -> None:
     statement="A sharp gap separates the significant singular values from the near-zero ones, whose number is 4.",
     verdict="reproduced",
     correction="The four belong to rows that repeat. No singular value stands for a direction of parameters without "
-    "effect; "
-    "of those there are 3,124.",
+    "effect; of those there are 3,124.",
 )
 def test_gap(evidence: EvidenceLog) -> None:
     for key in (COPY, XOR):

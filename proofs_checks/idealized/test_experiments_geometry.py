@@ -97,8 +97,7 @@ def test_statistics(evidence: EvidenceLog) -> None:
     "variation.",
     verdict="refuted",
     correction="Isotropic sets of 20 in 3,136 dimensions have a ratio of first to last component near 1.3, not 2.55; "
-    "the "
-    "32 embedding entries, drawn from N(0, 1), carry a third of the variance.",
+    "the 32 embedding entries, drawn from N(0, 1), carry a third of the variance.",
 )
 @claim(
     id="idealized/abs-6",
@@ -107,9 +106,8 @@ def test_statistics(evidence: EvidenceLog) -> None:
     statement="The cosines are near zero, and the variance is uniformly distributed across all 19 nontrivial "
     "components.",
     verdict="refuted",
-    correction="The cosines are; the variance is not: its shares fall by a factor of 2.4, where isotropic vectors "
-    "have 1.3. "
-    "20 vectors always have 19 components.",
+    correction="The cosines are; the variance is not: its shares fall by a factor of 2.4, where isotropic vectors have "
+    "1.3. 20 vectors always have 19 components.",
 )
 def test_isotropy(evidence: EvidenceLog) -> None:
     ratios = [isotropic(seed).ratio for seed in range(DRAWS)]

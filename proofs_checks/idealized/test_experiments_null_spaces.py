@@ -230,8 +230,7 @@ def test_upper_bound(evidence: EvidenceLog) -> None:
     statement="The local solution manifold dimension is a consistent 4.0 across tasks and initializations.",
     verdict="refuted",
     correction="The set of parameters with the same logits has dimension 3,124, 3,124, 3,120 and 3,141 in the four "
-    "rows of "
-    "Table 2. That table prints 4, 4, 16.125 and 0.",
+    "rows of Table 2. That table prints 4, 4, 16.125 and 0.",
 )
 @claim(
     id="idealized/intro-2",
@@ -279,8 +278,7 @@ def test_the_other_null_space(evidence: EvidenceLog) -> None:
     statement="$V = 3$, $T = 2$ has null dimension 0.0: a unique solution up to numerical precision.",
     verdict="refuted",
     correction="The solution set is 3,141-dimensional. One line of it: $E, W_O, W_2$ times $c$ and $W_Q, W_K, W_V, "
-    "W_1, "
-    "W_{out}$ divided by $c$.",
+    "W_1, W_{out}$ divided by $c$.",
 )
 def test_uniqueness(evidence: EvidenceLog) -> None:
     c = row(*WIDER_COPY)

@@ -31,8 +31,7 @@ from symgauge.numeric import Flat
     source="idealized",
     place="§7.3",
     statement="Permutation symmetries would produce a finite set of clusters; that none is seen is evidence for "
-    "distinct "
-    "algorithms.",
+    "distinct algorithms.",
     verdict="refuted",
     correction=r"They produce $64! \cdot 2 \approx 2.5 \cdot 10^{89}$ copies of a model; among 20 of them no two are "
     r"near each "
@@ -90,12 +89,10 @@ def test_clusters(evidence: EvidenceLog) -> None:
     place="§7.3",
     statement="Near-zero cosines and a flat spectrum of variances are strong evidence for algorithmic multiplicity.",
     verdict="refuted",
-    correction="They are no evidence: untrained models and copies of one single model show the same. Measures that "
-    "no symmetry "
-    "can change give 0 for copies and can tell; by them all 20 models follow one rule off the task.",
-    remark="For XOR of all, models do differ in their answers to longer sequences (recorded with Figure 5); the "
-    "source looked "
-    "at neither.",
+    correction="They are no evidence: untrained models and copies of one single model show the same. Measures that no "
+    "symmetry can change give 0 for copies and can tell; by them all 20 models follow one rule off the task.",
+    remark="For XOR of all, models do differ in their answers to longer sequences (recorded with Figure 5); the source "
+    "looked at neither.",
 )
 @claim(
     id="idealized/abs-7",
@@ -104,8 +101,7 @@ def test_clusters(evidence: EvidenceLog) -> None:
     statement="This confirms that distinct training runs converge to genuinely different algorithmic strategies.",
     verdict="refuted",
     correction="It does not confirm it. The 20 models are no copies of each other, but all give the last token on "
-    "sequences of "
-    "six tokens too, and all solve the task without attention.",
+    "sequences of six tokens too, and all solve the task without attention.",
 )
 def test_multiplicity(evidence: EvidenceLog) -> None:
     names = (TRAINED, UNTRAINED, COPIES)
@@ -148,8 +144,7 @@ def test_multiplicity(evidence: EvidenceLog) -> None:
     statement="Continuous symmetries would produce nearby solutions.",
     verdict="refuted",
     correction="Their orbits are unbounded, since general linear groups are, and copies by orthogonal maps alone are "
-    "as far apart "
-    "as trained models.",
+    "as far apart as trained models.",
 )
 def test_near_by(evidence: EvidenceLog) -> None:
     a, theta = architecture(), twenty()[TRAINED][0]

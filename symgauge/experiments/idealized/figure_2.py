@@ -78,8 +78,8 @@ def run(setting: Setting) -> Result:
             "With two or more heads the printed count is 4 at every width; with one head at d = 8 it is "
             f"{one_head[0]:.3g} on average. It counts repeated rows, which depend on |V| and T alone, and in the last "
             "case also a query token whose inputs all fall on one linear piece.",
-            f"The dimension of the solution set grows with the model, from {' to '.join(ends)}: it is P minus a "
-            "number that the task sets, so it is set by capacity.",
+            f"The dimension of the solution set grows with the model, from {' to '.join(ends)}: it is P minus a number "
+            "that the task sets, so it is set by capacity.",
         ],
     )
 
@@ -113,8 +113,7 @@ def _figure(means: dict[tuple[int, int], tuple[float, float]], right: dict[tuple
     )
     caption = (
         "Left: the number that the source follows, rows without effect. Right: directions of parameters that move no "
-        "logit, "
-        "always more than the symmetries that equation (5) counts."
+        "logit, always more than the symmetries that equation (5) counts."
     )
     return Figure("figure-2", caption, [left, true])
 

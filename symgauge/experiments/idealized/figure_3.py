@@ -50,19 +50,18 @@ def run(setting: Setting) -> Result:
         figures=[Figure("figure-3", _caption(), [_panel(c) for c in cases])],
         settings={"seed": setting.seed, "seeds": count},
         findings=[
-            f"The gap at T = 3 is {'there' if gap else '**not** there'}, and four values lie behind it: they belong "
-            "to rows that repeat, not to parameters.",
-            "At T = 4 the values that are not zero reach down to "
-            f"{float(cases[2].spaces.kept.min()):.1e} of the largest, so a threshold can fall among them.",
+            f"The gap at T = 3 is {'there' if gap else '**not** there'}, and four values lie behind it: they belong to "
+            "rows that repeat, not to parameters.",
+            f"At T = 4 the values that are not zero reach down to {float(cases[2].spaces.kept.min()):.1e} of the "
+            "largest, so a threshold can fall among them.",
         ],
     )
 
 
 def _caption() -> str:
     return (
-        "Singular values by rank, one curve per seed. What lies below the lower line is rounding; the number of "
-        "values above "
-        "is the number of distinct rows (vertical line)."
+        "Singular values by rank, one curve per seed. What lies below the lower line is rounding; the number of values "
+        "above is the number of distinct rows (vertical line)."
     )
 
 

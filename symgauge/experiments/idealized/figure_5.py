@@ -27,8 +27,7 @@ def run(setting: Setting) -> Result:
         "defaults, Adam at 1e-3 until the mean cross-entropy is below 1e-4. The same statistics for the models before "
         "training, for gauge copies of **one** trained model (random orthogonal head matrices, ReLU factors "
         "$e^{0.3\\,N(0,1)}$, permutations, and an orthogonal map of the residual stream), and for vectors without "
-        "structure. "
-        "Then what no symmetry can change, pairs after alignment, and ways between the models.",
+        "structure. Then what no symmetry can change, pairs after alignment, and ways between the models.",
         comparisons=_comparisons(first.shapes[TRAINED]),
         tables=[
             table
@@ -76,8 +75,8 @@ def _findings(r: Run) -> list[str]:
         f"Nor are the solutions isotropic: the first component is {r.shapes[TRAINED].ratio:.2f} times the last, and "
         f"{r.shapes[NORMAL].ratio:.2f} times for isotropic vectors.",
         f"After alignment the mean cosine is {nearer[TRAINED]:.2f} for trained models and {nearer[UNTRAINED]:.2f} for "
-        f"untrained ones; copies of one model come back to {nearer[COPIES]:.4f}. On the straight lines between "
-        f"aligned pairs all answers are right for {line.solving} of {len(line.accuracy)}.",
+        f"untrained ones; copies of one model come back to {nearer[COPIES]:.4f}. On the straight lines between aligned "
+        f"pairs all answers are right for {line.solving} of {len(line.accuracy)}.",
         f"{r.bent.solving} of {len(r.bent.accuracy)} pairs are joined by a bent way on which every point looked at "
         "solves the task: no sign of disconnected branches.",
         "The trained models are no copies of each other (their canonical forms are as far apart as those of untrained "
@@ -92,12 +91,10 @@ def _another(r: Run) -> str:
     t, line = r.told[TRAINED], r.aligned[TRAINED].straight[1]
     same, outside = float(t.same.mean()), float(t.outside.mean())
     return (
-        f"{where(r)}: {r.bent.solving} of {len(r.bent.accuracy)} pairs are joined by a bent way; all answers are "
-        f"right on "
-        f"the straight lines between {line.solving} of {len(line.accuracy)} aligned pairs. On sequences of {LONGER} "
-        f"tokens {100 * same:.0f} % of the answers of two models agree, and their logits differ by "
-        f"{100 * outside:.0f} %: "
-        + ("one rule." if same > 0.99 else "beyond the inputs of the task these models are different functions.")
+        f"{where(r)}: {r.bent.solving} of {len(r.bent.accuracy)} pairs are joined by a bent way; all answers are right "
+        f"on the straight lines between {line.solving} of {len(line.accuracy)} aligned pairs. On sequences of {LONGER} "
+        f"tokens {100 * same:.0f} % of the answers of two models agree, and their logits differ by {100 * outside:.0f} "
+        "%: " + ("one rule." if same > 0.99 else "beyond the inputs of the task these models are different functions.")
     )
 
 
@@ -132,10 +129,9 @@ def _figure(r: Run) -> Figure:
         [_histogram(name, x.after[0].tolist(), 0.5, 1.01) for name, x in r.aligned.items()],
     )
     caption = (
-        "Above: the source's two panels, with the controls beside them. Below: cosines of pairs as they come and "
-        "after one of "
-        "the two was moved along its symmetries. What the source reads as many strategies, copies of one model show "
-        "too."
+        "Above: the source's two panels, with the controls beside them. Below: cosines of pairs as they come and after "
+        "one of the two was moved along its symmetries. What the source reads as many strategies, copies of one model "
+        "show too."
     )
     return Figure("figure-5", caption, [components, planes, cosines, after])
 

@@ -34,8 +34,7 @@ def shapes_table(r: Run) -> Table:
         ["twenty vectors", *COLUMNS],
         rows,
         note="Gauge copies compute the same function to rounding. The listed families leave E and the output map "
-        "alone, "
-        "so their copies keep a positive cosine; the stream's maps take it away.",
+        "alone, so their copies keep a positive cosine; the stream's maps take it away.",
     )
 
 
@@ -54,8 +53,7 @@ def told_table(r: Run) -> Table:
         f"inputs. Off the task: distance between logits on all sequences of {LONGER} tokens, relative to their size. "
         "Canonical form: relative distance between E, the output map and the heads' products, seen from a frame that "
         "turns with the stream. Same answers: to those longer sequences, by two models; the rule's: those that the "
-        "task's "
-        "rule gives. Gauge copies give 0, 0, 0 and 1, so these measures can tell; the source's cannot.",
+        "task's rule gives. Gauge copies give 0, 0, 0 and 1, so these measures can tell; the source's cannot.",
     )
 
 
@@ -83,8 +81,7 @@ def aligned_table(r: Run) -> Table:
         ["models", *columns, "logits moved"],
         rows,
         note="One model of each pair is moved along its heads, neurons and residual stream next to the other. Line "
-        "solves: "
-        "pairs whose straight line has all answers right at 21 points.",
+        "solves: pairs whose straight line has all answers right at 21 points.",
     )
 
 

@@ -62,8 +62,8 @@ def run(setting: Setting) -> Result:
         findings=[
             f"All rows follow from the formulas, each with its own |V|: {', '.join(sizes)}. The table never says so.",
             f"The ratio does not fall throughout: it rises between {' and '.join(rising)}.",
-            f"The model of sections 5 to 7 has |V| = 2 and {paper_size:,} parameters; the row of its d, L, H has |V| "
-            f"= 4.",
+            f"The model of sections 5 to 7 has |V| = 2 and {paper_size:,} parameters; the row of its d, L, H has |V| = "
+            "4.",
         ],
     )
 

@@ -193,8 +193,7 @@ def _findings(cases: list[Case], formula_holds: str) -> list[str]:
         f"16.125 ± 0.33 is one run in eight with one more small value: at threshold {THRESHOLD:g} we find {mean:.3f} ± "
         f"{spread:.2f} ({small} of {len(longer.spaces.kept)} runs below it), at {CUT:g} {exact}.",
         "Nothing here depends on training: random models give the same counts, doubled inputs change the printed "
-        "number "
-        "and not the true one, and positions or a second layer make it 0.",
+        "number and not the true one, and positions or a second layer make it 0.",
     ]
 
 

@@ -134,8 +134,7 @@ def run(setting: Setting) -> Result:
         place="Table 3, §6.1, §6.2",
         protocol=f"{found.trials} trials per task (d = 16, L = 1, H = 2, residual stream); the smallest weights of all "
         "are set to zero, level after level, and the model is retrained by Adam at 3e-3 until the mean cross-entropy "
-        "is "
-        "below 1e-4. Medians over trials are compared. The first table lets pruned weights move again, the second "
+        "is below 1e-4. Medians over trials are compared. The first table lets pruned weights move again, the second "
         "does not.",
         comparisons=comparisons,
         tables=[
@@ -239,9 +238,8 @@ def by_hand() -> Table:
         accuracy = accuracies(logits(a, theta.unsqueeze(0), task.inputs), task.targets.unsqueeze(0))
         rows.append([str(task), int(torch.count_nonzero(theta)), float(accuracy)])
     note = (
-        "Copy-Last cannot do with two: without an entry of E, or of the output map, all logits are 0, and with one "
-        "of each the "
-        "other token's logits are."
+        "Copy-Last cannot do with two: without an entry of E, or of the output map, all logits are 0, and with one of "
+        "each the other token's logits are."
     )
     return Table("Models written by hand", ["task", "nonzero weights", "accuracy"], rows, note=note)
 
