@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import sympy as sp
 
@@ -18,7 +19,8 @@ RECONSTRUCTED = "Not in the source, which gives the definition only: added here,
     id="manifolds/bracket",
     source="manifolds",
     place="3.3.2, what it measures",
-    statement=r"$\theta_{AB}-\theta_{BA} = \eta^2(H_Bg_A - H_Ag_B) + O(\eta^3)$: to leading order the commutator is the "
+    statement=r"$\theta_{AB}-\theta_{BA} = \eta^2(H_Bg_A - H_Ag_B) + O(\eta^3)$: to leading order the commutator is "
+    r"the "
     r"Lie bracket of the two gradient fields.",
     verdict="holds",
     remark=RECONSTRUCTED,
@@ -34,9 +36,7 @@ def test_bracket(evidence: EvidenceLog) -> None:
     for seed in range(scale(2, 8)):
         a, b, at = instance(seed)
         ratios.append([_error(a, b, at, power) for power in (6, 7, 8)])
-    slopes = [
-        sp.log(first / second, 10).evalf() for each in ratios for first, second in zip(each, each[1:], strict=False)
-    ]
+    slopes = [sp.log(first / second, 10).evalf() for each in ratios for first, second in pairwise(each)]
     evidence.exact(
         r"losses of $W_QW_K^\top$, rational, $2\times2$: the relative error falls tenfold with $\eta$",
         figures={
@@ -110,10 +110,12 @@ def _defect_squared(at: sp.Matrix, stretch: int = 1) -> sp.Rational:
     id="manifolds/defect-unit",
     source="manifolds",
     place="3.3.2, caption of Figure 3",
-    statement=r"$D = \|\delta\|/(\|\eta g_A\|\|\eta g_B\|)$ measures non-commutativity relative to step magnitude; spikes "
+    statement=r"$D = \|\delta\|/(\|\eta g_A\|\|\eta g_B\|)$ measures non-commutativity relative to step magnitude; "
+    r"spikes "
     r"reach 100–175 times the step magnitude.",
     verdict="refuted",
-    correction=r"$D$ has the dimension of an inverse parameter: it is unchanged by $L\to cL$ and becomes $D/s$ when all "
+    correction=r"$D$ has the dimension of an inverse parameter: it is unchanged by $L\to cL$ and becomes $D/s$ when "
+    r"all "
     r"parameters are measured in units $s$ times smaller. $\|\delta\|$ over a step is $D\,\|\eta g\|$.",
 )
 def test_defect_has_a_unit(evidence: EvidenceLog) -> None:
@@ -122,7 +124,8 @@ def test_defect_has_a_unit(evidence: EvidenceLog) -> None:
     evidence.exact(
         "a ratio to a step is the same in any unit of the parameters",
         figures={"D² in units 1 and 10": equal(str(first), str(second))},
-        counterexample=r"$H_A=\mathrm{diag}(1,2)$, $H_B=\binom{2\ 1}{1\ 2}$ at $(3,1)$: with parameters ten times larger "
+        counterexample=r"$H_A=\mathrm{diag}(1,2)$, $H_B=\binom{2\ 1}{1\ 2}$ at $(3,1)$: with parameters ten times "
+        r"larger "
         r"and the same losses $D$ is ten times smaller",
     )
     evidence.exact("$D^2$ falls by $s^2 = 100$", first == 100 * second, on="correction")
@@ -135,7 +138,8 @@ def test_defect_has_a_unit(evidence: EvidenceLog) -> None:
     spike = 175
     lengths = [sp.Rational(1, 1000) * value for value in (1, sp.Rational(1, 10))]
     evidence.exact(
-        r"$D = 175$ with $\eta = 10^{-3}$ and gradients of length 1 or 0.1: $\|\delta\|$ over a step is 0.175 or 0.0175",
+        r"$D = 175$ with $\eta = 10^{-3}$ and gradients of length 1 or 0.1: $\|\delta\|$ over a step is 0.175 or "
+        r"0.0175",
         figures={
             "largest": at_most(float(spike * max(lengths)), 1),
             "smallest": at_most(float(spike * min(lengths)), 1),
@@ -191,9 +195,11 @@ def test_defect_grows_by_convergence(evidence: EvidenceLog) -> None:
     place="sequel, arXiv 2602.16746",
     statement=r"The defect $D$ measures the Riemann curvature of the loss landscape.",
     verdict="refuted",
-    correction=r"It is the normalised length of a Lie bracket of two vector fields on flat parameter space, whose Riemann "
+    correction=r"It is the normalised length of a Lie bracket of two vector fields on flat parameter space, whose "
+    r"Riemann "
     r"tensor vanishes.",
-    remark="The sentence is quoted from the referee's reading of the sequel; it is not in the text of version 2 itself.",
+    remark="The sentence is quoted from the referee's reading of the sequel; it is not in the text of version 2 "
+    "itself.",
 )
 def test_defect_is_no_curvature(evidence: EvidenceLog) -> None:
     metric = sp.eye(2)

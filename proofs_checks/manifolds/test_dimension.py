@@ -1,4 +1,4 @@
-"""The dimension of the path of the weights: the source's numbers, what r90 is invariant under, null models (3.3.1, 4.1)."""
+"""The dimension of the path of the weights: what is printed, what r90 is invariant under, null models (3.3.1, 4.1)."""
 
 from __future__ import annotations
 
@@ -46,8 +46,10 @@ def test_printed_dimension(evidence: EvidenceLog) -> None:
     place="Figure 1",
     statement=r"All matrices have $r_{90}$ from 3 to 5, $W_V$ and $W_O$ less than $W_Q$ and $W_K$; 5 seeds.",
     verdict="not-reproducible",
-    remark="Its script (analysis_alignment.py) reads runs.pt, which is not in the repository; train.py makes two seeds. "
-    "By the referee's reading of the figure itself, second hand here, $W_Q$ and $W_K$ of the first layer stand at about "
+    remark="Its script (analysis_alignment.py) reads runs.pt, which is not in the repository; train.py makes two "
+    "seeds. "
+    "By the referee's reading of the figure itself, second hand here, $W_Q$ and $W_K$ of the first layer stand at "
+    "about "
     "6: the value of a random walk.",
 )
 def test_figure_1(evidence: EvidenceLog) -> None:
@@ -74,7 +76,8 @@ def test_figure_1(evidence: EvidenceLog) -> None:
     place="abstract, 6",
     statement="The ambient parameter space has dimension 128.",
     verdict="refuted",
-    correction="128 is the width. A path of one matrix lies in 16,384 dimensions (4.1 says so itself), that of all attention "
+    correction="128 is the width. A path of one matrix lies in 16,384 dimensions (4.1 says so itself), that of all "
+    "attention "
     "matrices of the code's model in 327,680.",
 )
 def test_ambient_dimension(evidence: EvidenceLog) -> None:
@@ -95,10 +98,13 @@ def test_ambient_dimension(evidence: EvidenceLog) -> None:
     id="manifolds/intrinsic",
     source="manifolds",
     place="4.1",
-    statement="The execution manifold is an intrinsic geometric object, not an artifact of particular coordinate systems.",
+    statement="The execution manifold is an intrinsic geometric object, not an artifact of particular coordinate "
+    "systems.",
     verdict="refuted",
-    correction=r"Along paths of the very same functions, $(W_QA(t), W_KA(t)^{-\top})$, $r_{90}(W_Q)$ takes every value from 1 "
-    r"to $\lceil 0.9\min(n-1, d_k^2)\rceil$ per head, and no other. Intrinsic to the function are $W_QW_K^\top$ and $W_VW_O$.",
+    correction=r"Along paths of the very same functions, $(W_QA(t), W_KA(t)^{-\top})$, $r_{90}(W_Q)$ takes every "
+    r"value from 1 "
+    r"to $\lceil 0.9\min(n-1, d_k^2)\rceil$ per head, and no other. Intrinsic to the function are $W_QW_K^\top$ and "
+    r"$W_VW_O$.",
     remark="The referee's bound, $\\min(n-1, d_k^2)$, is too high from 10 on: ten equal variances have $r_{90} = 9$.",
 )
 def test_dimension_is_not_intrinsic(evidence: EvidenceLog) -> None:
@@ -204,7 +210,8 @@ def test_invariance_of_r90(evidence: EvidenceLog) -> None:
     place="4.1, Figure 1",
     statement=r"An $r_{90}$ of a few, beside $d^2 = 16{,}384$, shows that the path of the weights has collapsed.",
     verdict="refuted",
-    correction=r"A random walk in any number of dimensions has $r_{90} = 6$ at 40 snapshots (first component 60.9 %), a "
+    correction=r"A random walk in any number of dimensions has $r_{90} = 6$ at 40 snapshots (first component 60.9 "
+    r"%), a "
     r"straight line 1, and no path of $n$ snapshots more than $\lceil0.9(n-1)\rceil$. Ambient dimension plays no part.",
 )
 def test_random_walk(evidence: EvidenceLog) -> None:
@@ -212,12 +219,14 @@ def test_random_walk(evidence: EvidenceLog) -> None:
     evidence.exact(
         "a path without any collapse has the largest $r_{90}$ that 40 snapshots allow",
         figures={"r90 of a random walk": at_least(rank_at(random_walk_spectrum(printed.SNAPSHOTS)), 36)},
-        counterexample="a walk of independent steps never collapses: 40 snapshots of it have $r_{90} = 6$ in every large "
+        counterexample="a walk of independent steps never collapses: 40 snapshots of it have $r_{90} = 6$ in every "
+        "large "
         "dimension",
     )
     sizes = range(2, scale(9, 16))
     evidence.exact(
-        r"Gram matrix times Laplacian of the path with $n$ vertices is the centring projector; its trace is $(n^2-1)/6$",
+        r"Gram matrix times Laplacian of the path with $n$ vertices is the centring projector; its trace is "
+        r"$(n^2-1)/6$",
         all(t.inverse_on_centred(k) and t.walk_gram(k).trace() == sp.Rational(k**2 - 1, 6) for k in sizes),
         on="correction",
         cases=len(sizes),
@@ -259,7 +268,8 @@ def test_random_walk(evidence: EvidenceLog) -> None:
     place="code, analysis_alignment.py",
     statement="The effective rank of shuffled snapshots is a control for that of the snapshots in order.",
     verdict="refuted",
-    correction="Shuffling permutes rows, which changes no singular value: the control is equal to what it is to control.",
+    correction="Shuffling permutes rows, which changes no singular value: the control is equal to what it is to "
+    "control.",
 )
 def test_shuffling_is_vacuous(evidence: EvidenceLog) -> None:
     x, p = matrix("X", n, d), matrix("P", n, n)

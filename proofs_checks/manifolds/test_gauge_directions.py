@@ -20,7 +20,8 @@ RECONSTRUCTED = "Not in the source: added here, with its proof."
     source="manifolds",
     place="3.3.2, beside the head gauge",
     statement=r"For a linear symmetry generator $M$ of both losses, "
-    r"$\langle H_Bg_A - H_Ag_B, M\theta\rangle = \langle g_A, (M-M^\top)g_B\rangle$. So the leading commutator is orthogonal "
+    r"$\langle H_Bg_A - H_Ag_B, M\theta\rangle = \langle g_A, (M-M^\top)g_B\rangle$. So the leading commutator is "
+    r"orthogonal "
     r"to scaling directions (symmetric $M$) and has a component along rotations although each gradient has none.",
     verdict="holds",
     remark=RECONSTRUCTED,
@@ -95,8 +96,10 @@ def test_tangent_to_level_set(evidence: EvidenceLog) -> None:
     id="manifolds/conserved",
     source="manifolds",
     place="5.1, beside the symmetries",
-    statement=r"Gradient flow conserves, by family: $W_Q^\top W_Q-W_K^\top W_K$ and $W_V^\top W_V-W_OW_O^\top$ per head; "
-    r"$|w_{in}|^2-|w_{out}|^2$ per ReLU neuron; $|w|^2$ of weights before a norm without $\epsilon$; the sum over tokens "
+    statement=r"Gradient flow conserves, by family: $W_Q^\top W_Q-W_K^\top W_K$ and $W_V^\top W_V-W_OW_O^\top$ per "
+    r"head; "
+    r"$|w_{in}|^2-|w_{out}|^2$ per ReLU neuron; $|w|^2$ of weights before a norm without $\epsilon$; the sum over "
+    r"tokens "
     r"of unembedding rows; nothing for rotations.",
     verdict="holds",
     remark=RECONSTRUCTED,
@@ -165,7 +168,8 @@ def test_discrete_steps(evidence: EvidenceLog) -> None:
     change = c.slope(start) - c.slope(start - c.eta * c.slope(start))
     right = q**2 - k**2 + c.eta**2 / 4 * (change[0] ** 2 - change[1] ** 2)
     evidence.proof(
-        r"Heun, every $(q,k)$: the change is $\frac{\eta^2}4\langle\Delta, M\Delta\rangle$ with the difference $\Delta$ of "
+        r"Heun, every $(q,k)$: the change is $\frac{\eta^2}4\langle\Delta, M\Delta\rangle$ with the difference "
+        r"$\Delta$ of "
         r"its two gradients, which is of order $\eta$",
         _low(sp.expand(heun[0] ** 2 - heun[1] ** 2 - right)) == 0,
     )

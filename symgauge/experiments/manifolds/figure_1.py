@@ -13,6 +13,7 @@ from symgauge.experiments.suite import Experiment, Setting
 from symgauge.models.marked_sum import Trajectory
 from symgauge.numeric.trajectories import components, random_walk_spectrum, rank_at, spectrum
 
+FREE, SCALED = "a new element at each snapshot", "elements that grow"
 KEPT = (1, 2, 3, 4, 6, 8, 12, 20)  # components onto which the final weights are projected
 GROWTH = 1e3  # by which the scalar gauge elements grow
 NAMES = (*gauges.RAW, *gauges.INVARIANT, *gauges.BALANCE)
@@ -42,7 +43,7 @@ def controls(run: Trajectory, setting: Setting) -> dict[str, Trajectory]:
     k = run.sizes.d // run.sizes.heads
     scale = gauges.growing(n, GROWTH).reshape(n, 1, 1, 1, 1, 1) * torch.eye(k, dtype=torch.float64)
     scale = scale.expand(n, seeds, run.sizes.layers, run.sizes.heads, k, k)
-    return {"a new element at each snapshot": moved(run, *free), "elements that grow": moved(run, scale, scale)}
+    return {FREE: moved(run, *free), SCALED: moved(run, scale, scale)}
 
 
 def change(run: Trajectory, other: Trajectory, device: str) -> float:
@@ -90,7 +91,7 @@ def run(setting: Setting) -> Result:
     walk = rank_at(random_walk_spectrum(n))
     right = {name: float(runs.accuracies(r, setting.device)[-1].mean()) for name, r in (("main", main), ("sgd", sgd))}
     kept = kept_accuracy(main, setting.device)
-    kept_moved = kept_accuracy(next(iter(same.values())), setting.device)
+    kept_moved = kept_accuracy(same[FREE], setting.device)
     raw = torch.stack([found["trained"][name] for name in gauges.RAW]).double()
     qk, vo = raw[:2].mean().item(), raw[2:].mean().item()
     low, high = printed.DIMENSION
@@ -108,8 +109,8 @@ def run(setting: Setting) -> Result:
             Comparison("null: random walk in many dimensions", None, walk, note=f"{n} snapshots, closed form"),
             Comparison("null: labels drawn at random", None, _raw_mean(found["no task"])),
             Comparison("null: straight line", None, 1),
-            Comparison("gauge control: same functions, new elements", None, _raw_mean(found[list(same)[0]])),
-            Comparison("gauge control: same functions, growing elements", None, _raw_mean(found[list(same)[1]])),
+            Comparison("gauge control: same functions, new elements", None, _raw_mean(found[FREE])),
+            Comparison("gauge control: same functions, growing elements", None, _raw_mean(found[SCALED])),
             Comparison("invariant $W_QW_K^\\top$ per head, mean", None, _mean(found["trained"], "W_Q W_Kᵀ")),
             Comparison("invariant $W_VW_O$ per head, mean", None, _mean(found["trained"], "W_V W_O")),
         ],
@@ -122,7 +123,7 @@ def run(setting: Setting) -> Result:
             "snapshots": f"text: every 100 steps; code: {printed.SNAPSHOTS} of them. {n} here",
             "variance of all components": "code: of the first 8 only; all here",
         },
-        findings=_findings(found, same, error, walk, right, kept, kept_moved),
+        findings=_findings(found, error, walk, right, kept, kept_moved),
     )
 
 
@@ -172,7 +173,8 @@ def _kept(kept: Mapping[int, Tensor], moved: Mapping[int, Tensor]) -> Table:
         "Accuracy of the final model when each attention matrix keeps only the first components of its change",
         ["components", "mean of seeds", "lowest", "highest", "gauge control, mean"],
         rows,
-        "Gauge control: the same functions on the path with a new element at each snapshot. With 0 components attention is as it started; embeddings, norms, biases and head are the trained ones.",
+        "Gauge control: the same functions on the path with a new element at each snapshot. "
+        "With 0 components attention is as it started; embeddings, norms, biases and head are the trained ones.",
     )
 
 
@@ -186,12 +188,12 @@ def _figure(
     n = len(main.theta)
     walk = {k: rank_at(random_walk_spectrum(k)) for k in range(4, n + 1, 4)}
     by_name = []
-    shown = ("trained", "no task", "a new element at each snapshot", "elements that grow")
+    shown = ("trained", "no task", FREE, SCALED)
     for i, what in enumerate(shown):
-        values = [found[what][name].double().mean(0) for name in NAMES]
+        values = [found[what][name].double().mean(0) for name in (*gauges.RAW, *gauges.INVARIANT)]
         x = [j + 0.16 * (i - 1.5) for j, v in enumerate(values) for _ in v]
         by_name.append(Series(what, x, [float(y) for v in values for y in v], "points"))
-    labels = ("$W_Q$", "$W_K$", "$W_V$", "$W_O$", "$W_QW_K^⊤$", "$W_VW_O$", "bal.QK", "bal.VO")
+    labels = ("$W_Q$", "$W_K$", "$W_V$", "$W_O$", "$W_QW_K^⊤$", "$W_VW_O$")
     growth = [
         Series(what, list(walk), [_raw_mean(ranks(run, k)) for k in walk], "line+points")
         for what, run in (("trained", main), ("no task", noise))
@@ -231,7 +233,8 @@ def _figure(
             Panel("dimension of the path", "path of", "r90 (mean over layers)", by_name, y_scale="log", levels=level,
                   ticks={label: float(j) for j, label in enumerate(labels)}),
             Panel("spectrum", "number of components", "share of the variance", shares, levels={"90 %": 0.9}),
-            Panel("growth with the number of snapshots", "snapshots from the start", "r90 (mean, four matrices)", growth),
+            Panel("growth with the number of snapshots", "snapshots from the start", "r90 (mean of four matrices)",
+                  growth),
             Panel("final weights projected", "number of components", "accuracy", accuracy),
         ],
     )  # fmt: skip
@@ -239,14 +242,13 @@ def _figure(
 
 def _findings(
     found: Mapping[str, Ranks],
-    same: Mapping[str, Trajectory],
     error: float,
     walk: int,
     right: Mapping[str, float],
     kept: Mapping[int, Tensor],
     kept_moved: Mapping[int, Tensor],
 ) -> list[str]:
-    free, scaled = (_raw_mean(found[what]) for what in same)
+    free, scaled = _raw_mean(found[FREE]), _raw_mean(found[SCALED])
     products = [_mean(found["trained"], name) for name in gauges.INVARIANT]
     return [
         f"The mean $r_{{90}}$ of the four matrices is {_raw_mean(found['trained']):.2f}; a random walk with as many "

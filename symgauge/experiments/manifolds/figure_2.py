@@ -78,12 +78,12 @@ def run(setting: Setting) -> Result:
     drop = torch.stack([values[0] - values[-1] for values in found.values()])
     null_drop = torch.stack([values[0] - values[-1] for values in null.values()])
     top = math.log(main.sizes.length)
-    ids = runs.probe(main.tasks[0], setting.device)[0]
+    ids, labels, _ = runs.probe(main.tasks[0], setting.device)
     theta = main.theta[-1]
     by_beta = {
         b: (
             float(entropy(last_row(main.sizes, scaled(main.sizes, theta, b), ids)).mean()),
-            float(runs.accuracy(main.sizes, scaled(main.sizes, theta, b), *runs.probe(main.tasks[0], setting.device)[:2]).mean()),
+            float(runs.accuracy(main.sizes, scaled(main.sizes, theta, b), ids, labels).mean()),
         )
         for b in BETAS
     }  # fmt: skip
@@ -151,8 +151,8 @@ def _figure(main: Trajectory, found: dict[int, Tensor], null: dict[int, Tensor],
     level = {"uniform over all tokens": top}
     return Figure(
         "entropy",
-        "Entropy of the last row of attention in the last layer: mean over seeds (left), each seed (middle), and "
-        "accuracy (right).",
+        "Entropy of the last row of attention in the last layer: mean over seeds (above left), each seed "
+        "(above right), and accuracy (below).",
         [
             Panel("mean over seeds", "training step", "entropy (nats)", curves, levels=level),
             Panel(f"each seed, m = {largest}", "training step", "entropy (nats)", single, levels=level),

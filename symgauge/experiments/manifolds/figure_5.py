@@ -204,6 +204,7 @@ def _figure(main: Trajectory, found: Mapping[str, Measured], made: float) -> Fig
         "neither happens to that extent.",
         [
             Panel("share in the execution basis over that of random planes", "training step", "ratio", ratio,
+                  y_scale="log",
                   levels={"random": 1.0, "source, early": 9.7, "source, late": 2.1}),
             Panel("perpendicular share", "training step", "share of |δ|", perpendicular, levels={"0.92": 0.92}),
             Panel("defect", "training step", "|δ| / (|ηg_A| |ηg_B|), 1/parameter", defect, y_scale="log"),
@@ -215,21 +216,25 @@ def _figure(main: Trajectory, found: Mapping[str, Measured], made: float) -> Fig
 def _findings(found: Mapping[str, Measured], base: Mapping[str, float]) -> list[str]:
     m, idle, gauge = found.values()
     made, live, _ = base.values()
+    single, double = ([f"{pick(v) / made:.1f}" for pick in (early, late)] for v in (m.share_single, m.share))
+    growth, growth_single = (late(v) / early(v) for v in (m.defect, m.defect_single))
+    largest = m.share.max().item()
     return [
         f"In float32 δ is lost in rounding: its relative error is {early(m.single_error):.2g} early and "
-        f"{late(m.single_error):.2g} late. The defect then grows {late(m.defect_single) / early(m.defect_single):.0f}-fold "
-        f"in float32, {late(m.defect) / early(m.defect):.1f}-fold in float64.",
-        f"The fall of the ratio comes with the rounding: from {early(m.share_single) / made:.1f} to "
-        f"{late(m.share_single) / made:.1f} in float32, from {early(m.share) / made:.1f} to {late(m.share) / made:.1f} in "
-        "float64. Alignment does not leave the execution basis as training converges.",
+        f"{late(m.single_error):.2g} late. The defect then grows {growth_single:.0f}-fold in float32, "
+        f"{growth:.1f}-fold "
+        "in float64.",
+        f"The fall of the ratio comes with the rounding: from {single[0]} to {single[1]} in float32, from "
+        f"{double[0]} to "
+        f"{double[1]} in float64. At this scale alignment does not leave the execution basis as training converges.",
         f"Dead parameters inflate every ratio by {live / made:.2f}.",
         f"Late, without a task the ratio (to parameters in use) is {late(idle.share) / live:.1f}, with the task "
         f"{late(m.share) / live:.1f}, for the same functions at another point of their fibres "
         f"{late(gauge.share) / live:.1f}; in the basis of another seed {late(m.share_other) / live:.1f}. The gradient "
         f"itself has {late(m.share_gradient) / live:.1f}.",
-        f"The perpendicular share $\\sqrt{{1-\\rho^2}}$ is never below {math.sqrt(1 - m.share.max().item() ** 2):.3f}; a "
-        f"random plane leaves {math.sqrt(1 - live**2):.4f}, so a large share says nothing. The source's $1-\\rho$ "
-        f"falls to {1 - m.share.max().item():.3f}.",
+        f"The perpendicular share $\\sqrt{{1-\\rho^2}}$ is never below {math.sqrt(1 - largest**2):.3f}; a random plane "
+        f"leaves {math.sqrt(1 - live**2):.4f}, so a large share says nothing. The source's $1-\\rho$ falls to "
+        f"{1 - largest:.3f}.",
     ]
 
 

@@ -15,6 +15,14 @@ from symgauge.models.marked_sum import MarkedSum, Sizes, Trajectory
 
 STAGES = {"early": 0.1, "middle": 0.4, "late": 0.9}  # code: steps 2,000, 8,000 and 18,000 of 20,000
 REMOVED = 6  # code: the six latents of largest variance
+REMOVED_AT_VALUES = "latents removed at values (source)"
+ZEROED = "all set to 0 at values"
+AT_END, REMOVED_AT_END, RANDOM_AT_END = (
+    "reconstructed at the end",
+    "latents removed at the end",
+    "random latents removed at the end",
+)
+NOT_LAST, LAST = ", value not last", ", value last"
 KINDS: tuple[Kind, ...] = ("ReLU + L1", "top-k")
 
 
@@ -53,21 +61,21 @@ def stage(run: Trajectory, at: int, kind: Kind, setting: Setting) -> dict[str, T
     dictionary = fit(tokens, kind, setting.seed, STEPS[setting.scale])
     changed = stream.clone()
     changed[:, value] = without(dictionary, tokens, largest(dictionary, tokens))
-    right["latents removed at values (source)"] = read(run.sizes, theta, changed[:, :, -1]) == labels
+    right[REMOVED_AT_VALUES] = read(run.sizes, theta, changed[:, :, -1]) == labels
     changed[:, value] = 0.0
-    right["all set to 0 at values"] = read(run.sizes, theta, changed[:, :, -1]) == labels
+    right[ZEROED] = read(run.sizes, theta, changed[:, :, -1]) == labels
     end = stream[:, :, -1]
     at_end = fit(end, kind, setting.seed + 1, STEPS[setting.scale])
     top = largest(at_end, end)
     generator = torch.Generator().manual_seed(setting.seed)
     some = torch.stack([torch.randperm(2 * run.sizes.d, generator=generator)[:REMOVED] for _ in end]).to(end.device)
-    right["reconstructed at the end"] = read(run.sizes, theta, at_end.decode(at_end.encode(end))) == labels
-    right["latents removed at the end"] = read(run.sizes, theta, without(at_end, end, top)) == labels
-    right["random latents removed at the end"] = read(run.sizes, theta, without(at_end, end, some)) == labels
+    right[AT_END] = read(run.sizes, theta, at_end.decode(at_end.encode(end))) == labels
+    right[REMOVED_AT_END] = read(run.sizes, theta, without(at_end, end, top)) == labels
+    right[RANDOM_AT_END] = read(run.sizes, theta, without(at_end, end, some)) == labels
     found = {what: ok.double().mean(-1) for what, ok in right.items()}
-    for what in ("before", "latents removed at values (source)", "all set to 0 at values"):
-        found[f"{what}, value not last"] = right[what][:, ~seen].double().mean(-1)
-        found[f"{what}, value last"] = right[what][:, seen].double().mean(-1)
+    for what in ("before", REMOVED_AT_VALUES, ZEROED):
+        found[what + NOT_LAST] = right[what][:, ~seen].double().mean(-1)
+        found[what + LAST] = right[what][:, seen].double().mean(-1)
     found["explained"] = explained(end, at_end).double()
     found["active"] = (at_end.encode(end) != 0).double().sum(-1).mean(-1)
     found["share read"] = seen.double().mean().expand(len(end))
@@ -99,7 +107,7 @@ def run(setting: Setting) -> Result:
     assert isinstance(task, MarkedSum)
     m = max(task.markers)
     chance = m / (task.length - 1 - m)
-    late = found["top-k"]["late"]
+    late, both = found["top-k"]["late"], counts.items()
     return Result(
         key="figure-6",
         title="Sparse autoencoders",
@@ -110,10 +118,10 @@ def run(setting: Setting) -> Result:
         "from the same stream. *Null*: those positions set to 0 outright. *Where it is read*: fitted and changed at "
         "the last position, beside reconstruction alone and six random latents.",
         comparisons=[
-            Comparison("fall of accuracy, source's procedure, late, top-k", None, _fall(late, "latents removed at values (source)")),
-            Comparison("the same where no changed position is read", None, _fall(late, "latents removed at values (source)", ", value not last")),
-            Comparison("null: everything set to 0 there, no changed position read", None, _fall(late, "all set to 0 at values", ", value not last")),
-            Comparison("the same latents removed where the answer is read", None, _fall(late, "latents removed at the end")),
+            Comparison("fall of accuracy, source's procedure, late, top-k", None, _fall(late, REMOVED_AT_VALUES)),
+            Comparison("the same where no changed position is read", None, _fall(late, REMOVED_AT_VALUES, NOT_LAST)),
+            Comparison("null: all set to 0 there, no changed position read", None, _fall(late, ZEROED, NOT_LAST)),
+            Comparison("the same latents removed where the answer is read", None, _fall(late, REMOVED_AT_END)),
             Comparison("share of placements in which a changed position is read", None, chance, note="$m/(T-1-m)$"),
             Comparison("share found", None, float(late["share read"].mean())),
         ],
@@ -122,7 +130,7 @@ def run(setting: Setting) -> Result:
         settings={"seed": setting.seed, "seeds": len(main.seeds), "m": m, "latents": 2 * main.sizes.d},
         open_choices={
             "autoencoder": "text: ReLU with an L1 penalty of unknown weight; code: top-k. Both here",
-            "positions": "code: one placement for a whole batch, so the fall is either that of all sequences or of none",
+            "positions": "code: one placement for a whole batch, so accuracy falls for all of it or for none",
         },
         findings=[
             f"The source's test cannot see most of what it changes. It changes the stream after the last norm, where "
@@ -130,12 +138,11 @@ def run(setting: Setting) -> Result:
             f"{100 * chance:.0f} % of placements is that one of them. In the others setting the whole vector to 0 "
             "costs exactly as little: nothing.",
             f"Where a changed position is read, removing the six latents costs "
-            f"{_fall(late, 'latents removed at values (source)', ', value last'):.2f} of accuracy (late, top-k); at the "
-            f"last position of all sequences {_fall(late, 'latents removed at the end'):.2f}, six random latents "
-            f"{_fall(late, 'random latents removed at the end'):.2f}, reconstruction alone "
-            f"{_fall(late, 'reconstructed at the end'):.2f}.",
+            f"{_fall(late, REMOVED_AT_VALUES, LAST):.2f} of accuracy (late, top-k); at the last position of all "
+            f"sequences {_fall(late, REMOVED_AT_END):.2f}, six random latents {_fall(late, RANDOM_AT_END):.2f}, "
+            f"reconstruction alone {_fall(late, AT_END):.2f}.",
             "Some latent correlates with m by "
-            + ", ".join(f"{float(a.mean()):.2f} ({kind}; null {float(b.mean()):.2f})" for kind, (a, b) in counts.items())
+            + ", ".join(f"{a.mean().item():.2f} ({kind}; null {b.mean().item():.2f})" for kind, (a, b) in both)
             + ".",
         ],
     )  # fmt: skip
@@ -148,16 +155,16 @@ def _fall(found: Mapping[str, Tensor], what: str, where: str = "") -> float:
 def _table(found: Mapping[Kind, Mapping[str, Mapping[str, Tensor]]]) -> Table:
     columns = (
         "before",
-        "latents removed at values (source)",
-        "latents removed at values (source), value not last",
-        "all set to 0 at values, value not last",
-        "latents removed at values (source), value last",
-        "reconstructed at the end",
-        "latents removed at the end",
-        "random latents removed at the end",
+        REMOVED_AT_VALUES,
+        REMOVED_AT_VALUES + NOT_LAST,
+        ZEROED + NOT_LAST,
+        REMOVED_AT_VALUES + LAST,
+        AT_END,
+        REMOVED_AT_END,
+        RANDOM_AT_END,
     )
     rows = [
-        [kind, name, *(round(float(each[c].mean()), 3) for c in (*columns, "explained")), round(float(each["active"].mean()), 1)]
+        [kind, name, *(round(each[c].mean().item(), 3) for c in (*columns, "explained", "active"))]
         for kind, stages in found.items()
         for name, each in stages.items()
     ]  # fmt: skip
@@ -182,9 +189,9 @@ def _counts(counts: Mapping[Kind, tuple[Tensor, Tensor]]) -> Table:
 def _figure(found: Mapping[Kind, Mapping[str, Mapping[str, Tensor]]]) -> Figure:
     shown = (
         "before",
-        "latents removed at values (source)",
-        "latents removed at the end",
-        "random latents removed at the end",
+        REMOVED_AT_VALUES,
+        REMOVED_AT_END,
+        RANDOM_AT_END,
     )
     panels = []
     for kind, stages in found.items():

@@ -141,7 +141,7 @@ def _at(run: Trajectory, at: int, basis_: Tensor, device: str, seeds: int) -> li
 
 
 def rounding_floor(theta: Tensor) -> Tensor:
-    """(R,) the norm of θ_AB − θ_BA that rounding gives by itself: four subtractions, each off by up to half a unit in the
-    last place of θ (variance 1/12 of its square)."""
+    """(R,) the norm of θ_AB − θ_BA that rounding gives by itself: four subtractions, each off by up to half a unit
+    in the last place of θ (variance 1/12 of its square)."""
     ulp = torch.nextafter(theta.abs(), torch.full_like(theta, torch.inf)) - theta.abs()
     return (ulp.double().square().sum(-1) * 4 / 12).sqrt()

@@ -20,11 +20,11 @@ class Dictionary:
     """encoder (S, d, L), bias (S, 1, L), decoder (S, L, d), centre (S, 1, d); active: k of top-k."""
 
     kind: Kind
+    active: int
     encoder: Tensor
     bias: Tensor
     decoder: Tensor
     centre: Tensor
-    active: int
 
     def encode(self, x: Tensor) -> Tensor:
         """(S, N, d) → latents (S, N, L)."""
@@ -41,7 +41,7 @@ class Dictionary:
 def fit(x: Tensor, kind: Kind, seed: int, steps: int) -> Dictionary:
     """On activations (S, N, d): 2d latents, d/8 of them active for top-k, as in the source's code; Adam."""
     count, size, d = x.shape
-    latents = 2 * d
+    latents, active = 2 * d, max(1, d // 8)
     generator = torch.Generator().manual_seed(seed)
 
     def normal(*shape: int) -> Tensor:
@@ -53,7 +53,7 @@ def fit(x: Tensor, kind: Kind, seed: int, steps: int) -> Dictionary:
     optimizer = torch.optim.Adam(free, RATE)
     for _ in range(steps):
         rows = torch.randint(size, (BATCH,), generator=generator).to(x.device)
-        made = Dictionary(kind, *free, active=max(1, d // 8))
+        made = Dictionary(kind, active, *free)
         z = made.encode(x[:, rows])
         loss = (made.decode(z) - x[:, rows]).square().sum(-1).mean(-1)
         if kind == "ReLU + L1":
@@ -62,7 +62,7 @@ def fit(x: Tensor, kind: Kind, seed: int, steps: int) -> Dictionary:
         optimizer.zero_grad()
         loss.sum().backward()
         optimizer.step()
-    return Dictionary(kind, *(p.detach() for p in free), active=max(1, d // 8))
+    return Dictionary(kind, active, *(p.detach() for p in free))
 
 
 def explained(x: Tensor, made: Dictionary) -> Tensor:
