@@ -128,7 +128,7 @@ def test_discovery(evidence: EvidenceLog) -> None:
 
 
 @claim(
-    id="idealized/8.2-a-reason",
+    id="idealized/8.2-a",
     source="idealized",
     place="§8.2",
     statement="The disconnected structure of the solution space means that local search (gradient descent with "
@@ -167,7 +167,7 @@ def test_local_search(evidence: EvidenceLog) -> None:
 
 
 @claim(
-    id="idealized/8.2-b-example",
+    id="idealized/8.2-b",
     source="idealized",
     place="§8.2",
     statement="Different algorithmic strategies may have different intrinsic complexities.",

@@ -169,22 +169,13 @@ def test_class(evidence: EvidenceLog) -> None:
     "branches.",
     verdict="not-reproducible",
     remark="Without a definition of “algorithm” that does not change under the first two, the third layer cannot be "
-    "told from "
-    "them.",
-)
-@claim(
-    id="idealized/8.2-b",
-    source="idealized",
-    place="§8.2",
-    statement="Different algorithmic strategies may have different intrinsic complexities.",
-    verdict="not-reproducible",
+    "told from them.",
 )
 def test_layers(evidence: EvidenceLog) -> None:
     evidence.missing(
         *(f"what is meant by {name}" for name, place in LAYERS.items() if not place),
         "how to decide whether two solutions use the same algorithm",
     )
-    evidence.missing("what the complexity of a strategy is, and its value for any solution", only="idealized/8.2-b")
 
 
 @claim(

@@ -102,15 +102,3 @@ def test_count_of_nonzeros(evidence: EvidenceLog) -> None:
         len({sum(value.numel() for value in r.values()) for r in (roles, turned)}) > 1,
         counterexample=r"$P = 2|V|d + 12Ld^2$ is the same at every point of a class",
     )
-
-
-@claim(
-    id="idealized/8.2-a",
-    source="idealized",
-    place="§8.2",
-    statement="Because the solution space is disconnected, local search may miss the smallest solution.",
-    verdict="not-reproducible",
-    remark="For whether it is disconnected see 8.1-3.",
-)
-def test_smallest_solution(evidence: EvidenceLog) -> None:
-    evidence.missing("a test of connectedness", "a smallest solution to compare with")

@@ -14,7 +14,7 @@ from symgauge.symmetries.base import Roles, Site, Symmetry
 from symgauge.symmetries.elements import differences, factors, inverse, shifts
 from symgauge.symmetries.head_factors import per_head
 from symgauge.symmetries.spaces import Constant, constants_of, spaces, unseen_key_channels
-from symgauge.wiring import Attention, Branch, Step, Wiring
+from symgauge.wiring import Attention, Branch, Norm, Step, Wiring
 
 
 class KeyBias(Symmetry):
@@ -67,24 +67,38 @@ class ValueBias(Symmetry):
     title = (
         "The value bias moves and a bias added at the same place (the output's, in parallel blocks also the "
         "feed-forward's) takes it back, for attention weights sum to one. Without one, only what the output map "
-        "kills moves."
+        "kills moves. A LayerNorm's offset makes a value bias of its own: values that add 1/γ add a constant."
     )
     source = "claims CT-3; without an output bias derived here"
 
     def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
-        if a.attention != "softmax" or not a.value_bias or a.latent is not None:
+        if a.attention != "softmax" or a.latent is not None:
             return []
+        sources = {} if a.value_bias else self._offsets(a, w)
         moments = [(space.centred(i), m) for space in spaces(a, w) for i, m in enumerate(space.moments)]
         centred = {m.weight for unseen, moment in moments if unseen for m in moment.writers}
         found = []
         for step in w.steps:
             for branch in step.branches:
                 for sub in branch.sublayers:
-                    if isinstance(sub, Attention):
-                        sink = self._sink(step, branch)
-                        unseen = 1 if sub.output.weight in centred else 0
-                        found.append(self._absorbed(a, sub, sink) if sink else self._killed(a, sub, unseen))
-        return found
+                    if not isinstance(sub, Attention):
+                        continue
+                    sink, norm = self._sink(step, branch), sources.get(sub.value.weight)
+                    if sink and a.value_bias:
+                        found.append(self._absorbed(a, sub, sink))
+                    elif a.value_bias or (norm and not sink):
+                        found.append(self._killed(a, sub, 1 if sub.output.weight in centred else 0, norm))
+        return [site for site in found if site.coordinates]
+
+    def _offsets(self, a: Architecture, w: Wiring) -> dict[str, Norm]:
+        """Weight that reads what a LayerNorm with offset hands on -> that norm."""
+        opened = [(space.source, space.moments[0]) for space in spaces(a, w) if space.source is not None]
+        return {
+            reader.weight: norm
+            for norm, moment in opened
+            for reader in moment.readers
+            if norm.kind == "layer" and norm.offset is not None and not moment.norms
+        }
 
     def _sink(self, step: Step, branch: Branch) -> Constant | None:
         together = step.branches if branch.output_norm is None else (branch,)
@@ -103,10 +117,12 @@ class ValueBias(Symmetry):
         count = a.groups * a.d_v
         return Site(s.layer_of(bias), s.g * s.d_v, count, act, shifts(count))
 
-    def _killed(self, a: Architecture, sub: Attention, unseen: int) -> Site:
-        """Value biases t with t W_O = 0 (or along **1**, where only LayerNorms read the stream)."""
-        bias, rank = sub.value.bias, a.d_model - unseen
-        assert bias is not None
+    def _killed(self, a: Architecture, sub: Attention, unseen: int, norm: Norm | None) -> Site:
+        """Value biases t with t W_O = 0 (or along **1**, where only LayerNorms read the stream).
+
+        Without a bias the values get them from their norm's offset: W_V + (1/γ) t / Σ β/γ.
+        """
+        bias, weight_of_values, rank = sub.value.bias, sub.value.weight, a.d_model - unseen
         count = max(0, a.groups * a.d_v - rank)
 
         def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
@@ -114,11 +130,17 @@ class ValueBias(Symmetry):
             rows = weight.reshape(a.groups, -1, a.d_v, a.d_model).sum(1).reshape(-1, a.d_model)
             seen = rows @ differences(a.d_model, rows) if unseen else rows
             first = -(x.reshape(1, -1) @ seen[rank:]) @ inverse(seen[:rank])
-            t = torch.cat([first.squeeze(0), x])
-            return {bias: roles[bias] + t.reshape(a.groups, a.d_v)}
+            t = torch.cat([first.squeeze(0), x]).reshape(a.groups, a.d_v)
+            if bias is not None:
+                return {bias: roles[bias] + t}
+            assert norm is not None
+            assert norm.offset is not None
+            inverse_gain = 1 / roles[norm.gain]
+            lever = inverse_gain / (roles[norm.offset] * inverse_gain).sum()
+            return {weight_of_values: roles[weight_of_values] + lever.unsqueeze(-1) * t.unsqueeze(-2)}
 
         size = s.g * s.d_v - s.d + unseen if count else Integer(0)
-        return Site(s.layer_of(bias), size, count, act, shifts(count))
+        return Site(s.layer_of(weight_of_values), size, count, act, shifts(count))
 
 
 class QueryKeyGains(Symmetry):

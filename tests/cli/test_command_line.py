@@ -69,7 +69,7 @@ def test_the_number_of_workers_does_not_change_a_byte(place) -> None:
     for workers in ("1", "2"):
         done = symgauge(place, "verify", "--json", f"{workers}.json", "--report", workers, "--workers", workers)
         assert done.returncode == 0, done.stdout + done.stderr
-        pages = {path.name: path.read_bytes() for path in (place / workers).iterdir()}
+        pages = {path.name: path.read_bytes() for path in (place / workers).rglob("*") if path.is_file()}
         outputs.append((pages, (place / f"{workers}.json").read_bytes()))
     assert outputs[0] == outputs[1]
 

@@ -123,3 +123,15 @@ def test_probabilities_free_the_unembedding_shift() -> None:
 def test_unknown_modules_are_refused_with_the_way_out() -> None:
     with pytest.raises(UnsupportedModel, match="transformers"):
         account(nn.Linear(2, 2))
+
+
+@pytest.mark.parametrize(("d_model", "d_v", "free"), [(4, 2, 1), (5, 2, 0), (5, 3, 2)])
+def test_a_norm_offset_stands_in_for_a_value_bias(d_model: int, d_v: int, free: int) -> None:
+    """Values that read the norm's constant through 1/γ write it where LayerNorms do not look: h·d_v − (d − 1) ways."""
+    a = Architecture(
+        d_model=d_model, heads=2, d_k=3, d_v=d_v, vocabulary=12, context=3, norm="layer", norm_offset=True,
+        final_norm=True,
+    )  # fmt: skip
+    result = account(a)
+    assert result.complete
+    assert sum(f.gain for f in result.families if f.name == "value-bias") == free

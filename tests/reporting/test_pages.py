@@ -119,7 +119,9 @@ def test_the_same_ledger_gives_the_same_bytes(ledger, tmp_path) -> None:
 
 def test_reports_are_written_whole_or_not_at_all(ledger, tmp_path, monkeypatch) -> None:
     paths = write_reports(ledger, tmp_path / "reports")
-    assert sorted(os.listdir(tmp_path / "reports")) == sorted(path.name for path in paths)
+    assert sorted({*os.listdir(tmp_path / "reports")} - {"figures"}) == sorted(path.name for path in paths)
+    pages = "".join(path.read_text() for path in paths)
+    assert all(f"]({image})" in pages and (tmp_path / "reports" / image).exists() for image in site.render_figures())
     assert {"index.md", "gauge.md", "other.md"} <= {path.name for path in paths}
 
     def broken(ledger: Ledger, source: str) -> str:

@@ -51,6 +51,7 @@ _CASES: dict[str, dict[str, Any]] = {
     "gpt2-without-offsets": {**GPT2, "norm_offset": False, "activation": "relu"},
     "bert": BERT,
     "post-norm": {**BERT, "embedding_norm": False, "tied": False, "head_transform": False},
+    "gpt2-without-biases": {**SIZES, **LAYER, "position_table": True},
     "gpt2-headless-norm": {**GPT2, "final_norm": False},
     "bert-scale-free": {**BERT, "epsilon_is_zero": True, "activation": "relu"},
     "neox": NEOX,
