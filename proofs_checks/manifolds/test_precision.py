@@ -44,7 +44,8 @@ def test_rounding_makes_a_defect(evidence: EvidenceLog) -> None:
     evidence.exact(
         "where the exact commutator is zero, the computed $D$ is",
         figures={"D in float32": at_most(float(f"{one:.4g}"), 0.0)},
-        counterexample=r"$\frac12(\theta-1)^2$ and $\frac32(\theta-1)^2$ at $\theta = 1.004$: the exact $\delta$ is 0, in "
+        counterexample=r"$\frac12(\theta-1)^2$ and $\frac32(\theta-1)^2$ at $\theta = 1.004$: the exact $\delta$ is "
+        r"0, in "
         r"float32 it is one unit in the last place and $D = 2484$",
     )
     generator = torch.Generator().manual_seed(0)

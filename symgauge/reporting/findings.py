@@ -97,6 +97,36 @@ FINDINGS: dict[str, tuple[Finding, ...]] = {
             ("linear-properties/fibre", "linear-properties/transformer-head", "linear-properties/layer-norm-diversity"),
         ),
     ),
+    "manifolds": (
+        Finding(
+            "**A dimension of 3–4 is no property of what is learned.** Along paths of the very same functions $r_{90}$ "
+            "takes any value from 1 to 90 % of all that snapshots and $d_k^2$ allow; a random walk has 6. What the "
+            "head gauge leaves alone, $W_QW_K^\\top$ and $W_VW_O$, is measured beside it.",
+            ("manifolds/intrinsic", "manifolds/collapse", "manifolds/r90-invariance"),
+        ),
+        Finding(
+            "**The growing defect is rounding and convergence.** In float32, as in the source's code, two losses whose "
+            "steps commute exactly have a defect of thousands near their minimum. In the small-scale run it grows 65-fold "
+            "in float32 and 2-fold in float64, where alignment with the execution basis hardly falls.",
+            ("manifolds/defect-precision", "manifolds/defect-grows", "manifolds/abs-decreasing"),
+        ),
+        Finding(
+            "**Ten times random is 5.8 times, and 92 % perpendicular is 99 %.** The baseline counts 658,560 parameters "
+            "that are never used, and $1-\\rho$ stands where $\\sqrt{1-\\rho^2}$ belongs; a random plane leaves "
+            "99.99 %.",
+            ("manifolds/abs-10x", "manifolds/dead-parameters", "manifolds/abs-92"),
+        ),
+        Finding(
+            "**The ablation of sparse features is mostly not read.** In 7 of 11 placements no changed position reaches "
+            "the answer; where it does, six latents cost a fair part of the accuracy.",
+            ("manifolds/ablation",),
+        ),
+        Finding(
+            "**Commutators and symmetry**: the leading commutator is orthogonal to scaling directions of the head gauge "
+            "and has a component $\\langle g_A, (M-M^\\top)g_B\\rangle$ along rotations, though no gradient has one.",
+            ("manifolds/pairing", "manifolds/bracket", "manifolds/level-set"),
+        ),
+    ),
 }  # fmt: skip
 
 

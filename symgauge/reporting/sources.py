@@ -6,6 +6,7 @@ TITLES = {
     "idealized": "Characterizing Parameterization Ambiguity in Idealized Autoregressive Transformers",
     "linear-properties": "All or None: Identifiable Linear Properties of Next-token Predictors in Language Modeling",
     "production": "Production models: true dimensions",
+    "manifolds": "Low-Dimensional Execution Manifolds in Transformer Learning Dynamics",
 }
 
 

@@ -180,9 +180,9 @@ def _figure(main: Trajectory, found: Mapping[str, Measured], made: float) -> Fig
     def curve(label: str, each: Measured, values: Tensor) -> Series:
         return Series(label, main.steps[each.snapshots].tolist(), values.median(1).values.tolist(), "line+points")
 
-    ratio = [
-        curve("float64", m, m.share / made),
-        curve("float32, as in the code", m, m.share_single / made),
+    ratio = [curve("float64", m, m.share / made), curve("float32, as in the code", m, m.share_single / made)]
+    nulls = [
+        curve("trained", m, m.share / made),
         curve("basis of another seed", m, m.share_other / made),
         curve("no task", idle, idle.share / made),
         curve("gauge control", gauge, gauge.share / made),
@@ -200,12 +200,12 @@ def _figure(main: Trajectory, found: Mapping[str, Measured], made: float) -> Fig
     return Figure(
         "commutators",
         "Commutators along training, medians over seeds. In float32, the precision of the source's code, the defect "
-        "grows and the ratio falls while δ turns into rounding errors (below right: errors above 1); in float64 "
+        "grows and the ratio falls while δ turns into rounding errors (last panel: errors above 1); in float64 "
         "neither happens to that extent.",
         [
-            Panel("share in the execution basis over that of random planes", "training step", "ratio", ratio,
-                  y_scale="log",
-                  levels={"random": 1.0, "source, early": 9.7, "source, late": 2.1}),
+            Panel("share in the basis over that of random planes", "training step", "ratio", ratio,
+                  levels={"random": 1.0, "source, early": printed.EARLY, "source, late": printed.LATE}),
+            Panel("the same in float64, null models", "training step", "ratio", nulls, levels={"random": 1.0}),
             Panel("perpendicular share", "training step", "share of |δ|", perpendicular, levels={"0.92": 0.92}),
             Panel("defect", "training step", "|δ| / (|ηg_A| |ηg_B|), 1/parameter", defect, y_scale="log"),
             Panel("precision", "training step", "relative error", error, y_scale="log", levels={"δ itself": 1.0}),

@@ -1,0 +1,18 @@
+"""The experiments on execution manifolds, from the records in the package."""
+
+from __future__ import annotations
+
+from symgauge.claims import Ledger
+from symgauge.reporting.experiments_page import recorded_figures, recorded_page
+
+TITLE = "The experiments on execution manifolds, run again"
+
+
+def page(ledger: Ledger) -> str:
+    """Markdown. The ledger has no part in it: experiments are recorded, claims are checked."""
+    return recorded_page("manifolds")
+
+
+def figures() -> dict[str, bytes]:
+    """PNG by path."""
+    return recorded_figures("manifolds")
