@@ -14,7 +14,7 @@ ETA = 1e-3
 
 
 def defect(h_a: Tensor, h_b: Tensor, minimum: Tensor, offset: Tensor) -> float:
-    """D at minimum + offset of the losses ½ Σ h (θ − minimum)², one for each list h of curvatures: the steps commute."""
+    """D at minimum + offset of the losses ½ Σ h (θ − minimum)², one for each h: their steps commute."""
     fields = [lambda theta, h=h: h * (theta - minimum) for h in (h_a, h_b)]
     return float(commutator(fields[0], fields[1], minimum + offset, ETA).defect)
 

@@ -106,8 +106,8 @@ FINDINGS: dict[str, tuple[Finding, ...]] = {
         ),
         Finding(
             "**The growing defect is rounding and convergence.** In float32, as in the source's code, two losses whose "
-            "steps commute exactly have a defect of thousands near their minimum. In the small-scale run it grows 65-fold "
-            "in float32 and 2-fold in float64, where alignment with the execution basis hardly falls.",
+            "steps commute exactly have a defect of thousands near their minimum. In the small-scale run it grows "
+            "65-fold in float32 and 2-fold in float64, where alignment with the execution basis hardly falls.",
             ("manifolds/defect-precision", "manifolds/defect-grows", "manifolds/abs-decreasing"),
         ),
         Finding(
@@ -122,8 +122,9 @@ FINDINGS: dict[str, tuple[Finding, ...]] = {
             ("manifolds/ablation",),
         ),
         Finding(
-            "**Commutators and symmetry**: the leading commutator is orthogonal to scaling directions of the head gauge "
-            "and has a component $\\langle g_A, (M-M^\\top)g_B\\rangle$ along rotations, though no gradient has one.",
+            "**Commutators and symmetry**: the leading commutator is orthogonal to scaling directions of the head "
+            "gauge and has a component $\\langle g_A, (M-M^\\top)g_B\\rangle$ along rotations, though no "
+            "gradient has one.",
             ("manifolds/pairing", "manifolds/bracket", "manifolds/level-set"),
         ),
     ),

@@ -199,7 +199,7 @@ def _figure(
         for what, run in (("trained", main), ("no task", noise))
     ]
     growth.append(Series("random walk", list(walk), list(walk.values()), "line"))
-    top = list(range(1, 13))
+    top = list(range(1, min(13, n)))
     shares = []
     for what, run, name in (
         ("$W_Q$, trained", main, "W_Q"),

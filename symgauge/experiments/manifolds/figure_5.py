@@ -205,7 +205,8 @@ def _figure(main: Trajectory, found: Mapping[str, Measured], made: float) -> Fig
         [
             Panel("share in the basis over that of random planes", "training step", "ratio", ratio,
                   levels={"random": 1.0, "source, early": printed.EARLY, "source, late": printed.LATE}),
-            Panel("the same in float64, null models", "training step", "ratio", nulls, levels={"random": 1.0}),
+            Panel("the same in float64, null models", "training step", "ratio", nulls, y_scale="log",
+                  levels={"random": 1.0, "all of δ in the basis": 1 / made}),
             Panel("perpendicular share", "training step", "share of |δ|", perpendicular, levels={"0.92": 0.92}),
             Panel("defect", "training step", "|δ| / (|ηg_A| |ηg_B|), 1/parameter", defect, y_scale="log"),
             Panel("precision", "training step", "relative error", error, y_scale="log", levels={"δ itself": 1.0}),

@@ -55,12 +55,16 @@ def act(sizes: Sizes, theta: Tensor, qk: Tensor, vo: Tensor) -> Tensor:
 
 
 def elements(sizes: Sizes, generator: torch.Generator, *batch: int, spread: float = 1.0) -> Tensor:
-    """(*batch, layers, h, d_k, d_k) general elements, float64: orthogonal factors around singular values e^±spread."""
+    """(*batch, layers, h, d_k, d_k) general elements, float64: orthogonal factors around singular values e^±spread.
+
+    Signs of the singular values are drawn too, as the factors that LAPACK gives all have one orientation.
+    """
     k = sizes.d // sizes.heads
     shape = (*batch, sizes.layers, sizes.heads, k, k)
     left, right = (torch.linalg.qr(torch.randn(shape, generator=generator, dtype=torch.float64))[0] for _ in range(2))
     values = torch.exp(spread * (2 * torch.rand(shape[:-1], generator=generator, dtype=torch.float64) - 1))
-    return left * values.unsqueeze(-2) @ right
+    signs = 2 * torch.randint(2, shape[:-1], generator=generator) - 1
+    return left * (signs * values).unsqueeze(-2) @ right
 
 
 def shares_along(sizes: Sizes, theta: Tensor, vector: Tensor) -> dict[str, float]:
