@@ -106,6 +106,7 @@ def _comparisons(found: Mapping[str, Measured], made: float, live: float) -> lis
             "least $\\sqrt{1-\\rho_{exec}^2}$, the perpendicular share", None, math.sqrt(1 - (1 - at_most) ** 2)
         ),
         Comparison("null: perpendicular share of a random plane", None, math.sqrt(1 - live**2)),
+        Comparison("gauge control: least perpendicular share", None, math.sqrt(1 - gauge.share.max().item() ** 2)),
         Comparison("defect late / early, float32", None, late(m.defect_single) / early(m.defect_single)),
         Comparison("defect late / early, float64", None, late(m.defect) / early(m.defect)),
     ]
