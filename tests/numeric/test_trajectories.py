@@ -49,7 +49,9 @@ def test_commutator_of_quadratic_losses() -> None:
     expected = eta**2 * (h_b @ h_a - h_a @ h_b) @ at
     torch.testing.assert_close(found.delta, expected)
     torch.testing.assert_close(eta**2 * bracket(lambda t: h_a @ t, lambda t: h_b @ t, at), expected)
-    assert float(found.defect) == pytest.approx(float(expected.norm() / (eta * h_a @ at).norm() / (eta * h_b @ at).norm()))
+    assert float(found.defect) == pytest.approx(
+        float(expected.norm() / (eta * h_a @ at).norm() / (eta * h_b @ at).norm())
+    )
 
 
 def test_shares() -> None:
