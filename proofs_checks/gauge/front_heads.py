@@ -11,15 +11,9 @@ from hypothesis import strategies as st
 
 from proofs_checks.gauge.core_support import ALONE, ExactFunction
 from proofs_checks.gauge.explicit_attention import same
-from proofs_checks.gauge.test_core_maximality import (
-    ROLES,
-    general_element,
-    head,
-    layer,
-    on_theta_0,
-    prove_factors,
-    prove_poles,
-)
+from proofs_checks.gauge.proof_points import head, layer, on_theta_0
+from proofs_checks.gauge.proof_poles import prove_factors, prove_poles
+from proofs_checks.gauge.test_core_maximality import ROLES, general_element
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, at_most, for_all
 from symgauge.models.reference import random_parameters

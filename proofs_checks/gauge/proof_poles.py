@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import sympy as sp
 
+from proofs_checks.gauge.symbolic_support import proves
 from symgauge.errors import InvalidInput
+from symgauge.symbolic import linearised
 
 TOKENS, LAM, T, X, DELTA, N = sp.symbols("n λ t x δ N", positive=True)
 LOG = sp.log(TOKENS - 1)
@@ -49,6 +51,16 @@ def prove_disjoint() -> bool:
     only_equal = sp.solve(sp.re(sp.expand(gap)), t_1) == [t_2]
     shared_at_two = sp.expand(gap.subs(log, 0).subs({t_1: -t_2, b: -a - 1})) == 0
     return only_equal and shared_at_two
+
+
+def prove_poles() -> bool:
+    """All three steps: the function of three or more tokens determines the multiset of (M_i, N_i)."""
+    return prove_reduction() and prove_residue() and prove_disjoint()
+
+
+def prove_factors() -> bool:
+    """Full-rank factors of one M (one N) differ by one A (one C), for every size."""
+    return proves(linearised.prove_factors_of_one_product)
 
 
 def recovered_score_maps(score_maps: Sequence[sp.Matrix]) -> list[sp.Matrix]:

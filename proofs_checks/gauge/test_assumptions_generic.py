@@ -8,7 +8,7 @@ from random import Random
 
 import sympy as sp
 
-from proofs_checks.gauge.test_core_maximality import head, layer, on_theta_0
+from proofs_checks.gauge.proof_points import head, layer, on_theta_0
 from symgauge.claims import EvidenceLog, at_least, claim, equal
 from symgauge.symbolic import lie_algebra as lie
 from symgauge.symbolic.group import invariants

@@ -9,7 +9,8 @@ import torch
 
 from proofs_checks.gauge.core_support import ALONE, ExactFunction, census
 from proofs_checks.gauge.printed import TABLE_6
-from proofs_checks.gauge.test_core_maximality import ROLES, prove_factors, prove_poles
+from proofs_checks.gauge.proof_poles import prove_factors, prove_poles
+from proofs_checks.gauge.test_core_maximality import ROLES
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, claim, equal
 

@@ -9,9 +9,10 @@ import sympy as sp
 
 from proofs_checks.gauge.core_support import ALONE, census
 from proofs_checks.gauge.printed import TABLE_6
+from proofs_checks.gauge.proof_points import head, layer, on_theta_0
+from proofs_checks.gauge.proof_poles import prove_poles
 from proofs_checks.gauge.sharing_support import SIZES, shared
 from proofs_checks.gauge.symbolic_support import is_zero
-from proofs_checks.gauge.test_core_maximality import head, layer, on_theta_0, prove_poles
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, claim, equal
 from symgauge.presets import preset

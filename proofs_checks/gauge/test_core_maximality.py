@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from proofs_checks.gauge.core_support import ALONE, ExactFunction, Roles, census, describe, parameters, unimodular
 from proofs_checks.gauge.explicit_attention import same
 from proofs_checks.gauge.proof_points import head, layer, on_theta_0
-from proofs_checks.gauge.proof_poles import ComplexLayer, measure_poles, prove_disjoint, prove_reduction, prove_residue
-from proofs_checks.gauge.symbolic_support import proves, record_identity
+from proofs_checks.gauge.proof_poles import ComplexLayer, measure_poles, prove_factors, prove_poles
+from proofs_checks.gauge.symbolic_support import record_identity
 from symgauge import strategies as sg
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal, for_all
@@ -22,7 +22,6 @@ from symgauge.models.reference import ReferenceModel, random_parameters
 from symgauge.numeric import assert_changes, fibre_dimension_float, measure_invariance, random_inputs
 from symgauge.profiles import scale
 from symgauge.symbolic import lie_algebra as lie
-from symgauge.symbolic import linearised
 from symgauge.symbolic.group import invariants
 from symgauge.symbolic.tangent import random_attention
 
@@ -135,12 +134,12 @@ def test_maximality(evidence: EvidenceLog) -> None:
         r"query $\lambda x$, all other tokens $\lambda x-\delta$: head $i$ has poles exactly at $\lambda t_i = "
         r"\ln(n-1)+i\pi(2k+1)$, $t_i = xM_i\delta^\top/\sqrt{d_k}$, with residue $\delta N_i/t_i$; for $n\ge3$ heads "
         r"with different $t_i$ share no pole, so the function determines the multiset of $(M_i, N_i)$",
-        prove_reduction() and prove_residue() and prove_disjoint(),
+        prove_poles(),
         on="condition",
     )
     evidence.proof(
         r"for every size: full-rank factors of one $M$ (one $N$) differ by one $A$ (one $C$)",
-        proves(linearised.prove_factors_of_one_product),
+        prove_factors(),
         on="condition",
     )
     architectures = [Architecture(w, h, k, v, context=3, **ALONE) for w, h, k, v in SIZES]

@@ -11,10 +11,11 @@ from proofs_checks.gauge.core_support import ALONE, EPSILON, ExactFunction, cens
 from proofs_checks.gauge.explicit_attention import same
 from proofs_checks.gauge.front_blocks import record_norm_compatibility
 from proofs_checks.gauge.front_heads import IDENTIFIABLE, SILENT, record_sectors_factorise, record_weights_identified
+from proofs_checks.gauge.proof_poles import prove_factors, prove_poles
 from proofs_checks.gauge.symbolic_support import proves, record_identity
 from proofs_checks.gauge.test_core_biases import BIASED, scalar
 from proofs_checks.gauge.test_core_layers import MANY, gpt2, llama
-from proofs_checks.gauge.test_core_maximality import prove_factors, prove_poles, record_counterexamples
+from proofs_checks.gauge.test_core_maximality import record_counterexamples
 from proofs_checks.gauge.test_core_router import Biased
 from symgauge.architecture import Architecture, Rotary
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 import pytest
 
@@ -118,10 +119,11 @@ def test_the_same_ledger_gives_the_same_bytes(ledger, tmp_path) -> None:
 
 
 def test_reports_are_written_whole_or_not_at_all(ledger, tmp_path, monkeypatch) -> None:
+    drawn = {"figures/one.png": b"PNG"}
+    monkeypatch.setattr(site, "render_figures", lambda ledger: drawn)
     paths = write_reports(ledger, tmp_path / "reports")
     assert sorted({*os.listdir(tmp_path / "reports")} - {"figures"}) == sorted(path.name for path in paths)
-    pages = "".join(path.read_text() for path in paths)
-    assert all(f"]({image})" in pages and (tmp_path / "reports" / image).exists() for image in site.render_figures())
+    assert (tmp_path / "reports/figures/one.png").read_bytes() == b"PNG"
     assert {"index.md", "gauge.md", "other.md"} <= {path.name for path in paths}
 
     def broken(ledger: Ledger, source: str) -> str:
@@ -141,3 +143,21 @@ def test_extra_pages_are_found_by_file_name(ledger, tmp_path, monkeypatch) -> No
     pages = render(ledger)
     assert pages["symgauge-test-page.md"] == "4\n"
     assert "- [Extra](symgauge-test-page.md)" in pages["index.md"]
+
+
+def test_pages_of_experiments_go_with_their_source_and_link_their_figures(ledger) -> None:
+    texts = render(ledger)
+    assert "gauge-experiments.md" in texts
+    assert "manifolds-experiments.md" not in texts
+    from symgauge.experiments.record import recorded
+
+    linked = set(re.findall(r"\]\((figures/[^)]+)\)", texts["gauge-experiments.md"]))
+    records = recorded("gauge")
+    assert {"small", "paper"} <= set(records)
+    made = {
+        f"figures/gauge-{scale}-{figure.name}.png"
+        for scale, record in records.items()
+        for run in record.runs.values()
+        for figure in run.result.figures
+    }
+    assert linked == made

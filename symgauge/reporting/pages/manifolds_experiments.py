@@ -6,6 +6,7 @@ from symgauge.claims import Ledger
 from symgauge.reporting.experiments_page import recorded_figures, recorded_page
 
 TITLE = "The experiments on execution manifolds, run again"
+SOURCE = "manifolds"
 
 
 def page(ledger: Ledger) -> str:
