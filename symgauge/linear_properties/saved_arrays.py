@@ -50,8 +50,11 @@ def load_array(spec: str, inside: str = "", usual: tuple[str, ...] = ()) -> Tens
     except ImportError:
         raise InvalidInput("safetensors files need safetensors: pip install 'symgauge[transformers]'") from None
     except Exception as error:  # the readers raise many kinds of errors on bad files
-        text = next(iter(str(error).splitlines()), type(error).__name__)
-        raise InvalidInput(f"{path}: cannot be read as {path.suffix[1:]} without unpickling: {text[:200]}") from error
+        # Their texts recommend unpickling, which is what must not be done with a file from elsewhere.
+        raise InvalidInput(
+            f"{path}: this is no {path.suffix[1:]} file of plain numbers (broken, or with pickled objects, which are "
+            "never opened); save the arrays as float32 or float64"
+        ) from error
 
 
 def _choose(name: str, usual: tuple[str, ...], known: list[str], path: Path) -> str:

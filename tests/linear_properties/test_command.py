@@ -165,7 +165,7 @@ def test_soft_caps_are_refused(place) -> None:
         (["all.npz", "--parallel", "1,2"], "two pairs of token ids"),
         (["all.npz", "--tokens", "a"], "separated by commas"),
         (["bad.npz"], "cannot be read as npz"),
-        (["objects.npy", "--unembedding", "g.npy"], "without unpickling"),
+        (["objects.npy", "--unembedding", "g.npy"], "which are never opened"),
         (["text.npy", "--unembedding", "g.npy"], "not real numbers"),
         (["pickled"], "pickled weights only"),
         (["mine.py:bare"], "no linear output layer"),
