@@ -164,7 +164,7 @@ def test_soft_caps_are_refused(place) -> None:
         (["all.npz", "--answers", "seen", "--after", "after", "--tokens", "1,2"], "one of the two"),
         (["all.npz", "--parallel", "1,2"], "two pairs of token ids"),
         (["all.npz", "--tokens", "a"], "separated by commas"),
-        (["bad.npz"], "cannot be read as npz"),
+        (["bad.npz"], "is no npz file of plain numbers"),
         (["objects.npy", "--unembedding", "g.npy"], "which are never opened"),
         (["text.npy", "--unembedding", "g.npy"], "not real numbers"),
         (["pickled"], "pickled weights only"),
