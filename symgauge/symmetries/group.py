@@ -116,6 +116,9 @@ def limits(a: Architecture) -> list[str]:
         "an output norm behind fewer than about √(2 d_model) inner channels does not see all of its gain": (
             a.placement == "sandwich" and min(a.heads * a.d_v, a.d_ff or a.d_model) ** 2 < 2 * a.d_model
         ),
+        "behind an output norm, wide values of the first layer need two tokens more than the stream has channels": (
+            a.placement == "sandwich" and tables_alone and a.heads * a.d_v > a.d_model >= a.vocabulary - 1
+        ),
         "a query or key norm over a single channel leaves only signs": a.qk_norm and a.d_k == 1,
     }
     return [reason for reason, met in reasons.items() if met]
