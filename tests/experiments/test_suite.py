@@ -50,6 +50,14 @@ def test_outcome_follows_from_the_comparisons() -> None:
     assert Result("k", "t", "p", "", comparisons=[Comparison("n", None, 17)]).outcome is Outcome.OURS_ONLY
 
 
+def test_agreement_is_symmetric_in_the_ratio_and_exact_where_asked() -> None:
+    judged = [Comparison("x", 1.0, ours).agrees for ours in (0.49, 0.5, 2.0, 2.01, -1.0)]
+    assert judged == [False, True, True, False, False]
+    assert [Comparison("zero", 0, ours).agrees for ours in (0, 1)] == [True, False]
+    with pytest.raises(InvalidInput, match="must be at least 1"):
+        Comparison("x", 1.0, 1.0, factor=0.5)
+
+
 def test_numbers_that_are_none_are_refused() -> None:
     with pytest.raises(InvalidInput, match="no finite number"):
         Comparison("maximum", 1.0, float("nan"))
