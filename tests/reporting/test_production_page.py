@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from symgauge.claims import Claim, Entry, EvidenceLog, Ledger, Verdict, at_least, equal
 from symgauge.reporting.pages.production import page
+from symgauge.reporting.site import render
 
 
 def _claim(name: str, verdict: Verdict = Verdict.HOLDS) -> Claim:
@@ -50,5 +51,6 @@ def test_a_check_that_broke_leaves_its_model_on_the_page() -> None:
     assert "| [Alpha](#alpha) |  |  |  |  |  | **undecided** (on record: holds) |" in text
 
 
-def test_without_models_the_page_says_how_to_check_them() -> None:
-    assert "`symgauge verify production` checks them" in page(_ledger())
+def test_the_page_is_written_only_beside_claims_on_models() -> None:
+    assert "production.md" not in render(_ledger())
+    assert "production.md" in render(_ledger(_entry(_claim("one"), 100)))
