@@ -46,7 +46,7 @@ def command(
     words = ["symgauge reproduce", suite, "--scale", scale, *(["--device", device] if device != "cpu" else [])]
     words += [*(["--seed", str(seed)] if seed else []), *(["--seeds", str(seeds)] if seeds else [])]
     with shares() as tick:
-        setting = Setting(scale, device, seed, seeds, tick)
+        setting = Setting(scale, device, seed, seeds, tick, None if fresh else folder)
         for experiment, result, ran in reproduce(suite, chosen, setting, file, " ".join(words), fresh):
             time = f"{result.seconds:.1f} s" if ran else "recorded before"
             print(f"{experiment.key:<24} {result.outcome:<36} {time:>16}  {experiment.title}", flush=True)

@@ -26,13 +26,15 @@ SCALES = ("small", "paper")
 @dataclass(frozen=True)
 class Setting:
     """How to run. device: "cpu", "cuda", ...; seeds: number of repetitions, None for the experiment's own choice;
-    tick(what, share) reports progress, share in [0, 1]."""
+    tick(what, share) reports progress, share in [0, 1]; folder: where parts of long work may be kept, None for nowhere.
+    """
 
     scale: str = "small"
     device: str = "cpu"
     seed: int = 0
     seeds: int | None = None
     tick: Callable[[str, float], None] = lambda what, share: None
+    folder: Path | None = None
 
     @property
     def paper(self) -> bool:
@@ -107,5 +109,7 @@ def reproduce(
         start = time.perf_counter()
         result = experiment.run(setting)
         result = replace(result, key=experiment.key, seconds=time.perf_counter() - start)
+        # Another process may have added to the file meanwhile.
+        record = Record.load(file) if file.exists() else record
         record.added(result, setting.seed, setting.seeds, now, f"{command} {option(experiment.key)}").save(file)
         yield experiment, result, True

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 from torch.func import vmap
 
-from symgauge.experiments.manifolds import figure_1, figure_2, figure_5, figure_6, gauges, measured, robustness, runs
+from symgauge.experiments.manifolds import (
+    figure_1,
+    figure_2,
+    figure_5,
+    figure_6,
+    gauges,
+    kept,
+    measured,
+    robustness,
+    runs,
+)
 from symgauge.experiments.manifolds.sparse import correlations, explained, fit
 from symgauge.experiments.record import recorded
 from symgauge.experiments.suite import Setting, experiments_of
@@ -62,6 +74,37 @@ def test_every_experiment_runs_and_repeats(tiny: Setting, key: str) -> None:
     assert experiment.run(tiny).as_dict() == first.as_dict()
 
 
+def test_trainings_kept_on_disk_are_not_run_again(
+    tiny: Setting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setting = replace(tiny, scale="paper", folder=tmp_path)
+    first = runs.trajectory("main", setting)
+    file = tmp_path / kept.FOLDER / "main-1.npz"
+    ran: list[list[int]] = []
+
+    def counted(sizes, tasks, seeds, *rest):
+        ran.append(list(seeds))
+        return train(sizes, tasks, seeds, *rest)
+
+    monkeypatch.setattr(runs, "train", counted)
+    for damage, missing in (
+        (lambda: None, []),
+        (lambda: file.write_bytes(file.read_bytes()[:100]), [[1]]),  # cut off
+        (lambda: file.unlink(), [[1]]),
+        (lambda: shutil.copy(tmp_path / kept.FOLDER / "main-0.npz", file), [[1]]),  # another seed's
+        (lambda: monkeypatch.setattr(kept, "environment", lambda device: {"torch": "another"}), [[0, 1]]),
+    ):
+        damage()
+        ran.clear()
+        runs._trained.cache_clear()
+        again = runs.trajectory("main", setting)
+        assert ran == missing
+        # Not the key biases: see test_marked_sum.
+        assert torch.allclose(again.part("0_w_v"), first.part("0_w_v"), atol=1e-4)
+        assert torch.equal(again.steps, first.steps)
+        assert (again.seeds, again.tasks) == (first.seeds, first.tasks)
+
+
 def test_gauge_action_keeps_the_function_and_the_products(short: Trajectory) -> None:
     generator = torch.Generator().manual_seed(0)
     qk, vo = (gauges.elements(SIZES, generator, 8, 2) for _ in range(2))
@@ -95,7 +138,30 @@ def test_gauge_directions_do_not_move_the_logits(short: Trajectory) -> None:
     slope = measured.gradient(SIZES, ids[:64].unsqueeze(0), labels[:64].unsqueeze(0))(theta.unsqueeze(0))[0]
     assert max(gauges.shares_along(SIZES, theta, slope).values()) < 1e-12
     free = torch.randn(len(theta), generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    assert min(gauges.shares_along(SIZES, theta, free).values()) > 0.01
+    found = gauges.shares_along(SIZES, theta, free)
+    for kind, value in share_by_projection(theta, free).items():
+        assert float(found[kind]) == pytest.approx(value, rel=1e-10)
+        assert value > 0.01
+    both = gauges.shares_along(SIZES, theta.expand(2, -1), torch.stack([vector, free]))
+    torch.testing.assert_close(both["scaling"][1], found["scaling"])
+
+
+def share_by_projection(theta: torch.Tensor, vector: torch.Tensor) -> dict[str, float]:
+    """The same shares from an orthonormal basis of all directions, which automatic differentiation gives."""
+    k = SIZES.d // SIZES.heads
+    eye = torch.eye(k, dtype=theta.dtype).expand(2, 2, k, k)
+
+    def act(x: torch.Tensor) -> torch.Tensor:
+        return gauges.act(SIZES, theta, eye + x, eye)
+
+    directions = torch.func.jacfwd(act)(torch.zeros(2, 2, k, k, dtype=theta.dtype))
+    found = {}
+    for kind, sign in (("scaling", 1), ("rotation", -1)):
+        span = (directions + sign * directions.mT).flatten(1)
+        left, values, _ = torch.linalg.svd(span, full_matrices=False)
+        basis = left[:, values > 1e-9 * values[0]]
+        found[kind] = float((basis.T @ vector).norm() / vector.norm())
+    return found
 
 
 def test_basis_is_orthonormal_and_lies_in_the_attention_matrices(short: Trajectory) -> None:
@@ -112,9 +178,9 @@ def test_basis_is_orthonormal_and_lies_in_the_attention_matrices(short: Trajecto
 
 
 def test_all_components_give_the_final_model_back(short: Trajectory) -> None:
-    kept = figure_1.kept_accuracy(short, "cpu")
+    found = figure_1.kept_accuracy(short, "cpu")
     ids, labels, _ = runs.probe(TASK, "cpu")
-    torch.testing.assert_close(kept[7], runs.accuracy(SIZES, short.theta[-1], ids, labels), atol=0.01, rtol=0)
+    torch.testing.assert_close(found[7], runs.accuracy(SIZES, short.theta[-1], ids, labels), atol=0.01, rtol=0)
 
 
 def test_entropy() -> None:

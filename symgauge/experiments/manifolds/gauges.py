@@ -67,34 +67,36 @@ def elements(sizes: Sizes, generator: torch.Generator, *batch: int, spread: floa
     return left * (signs * values).unsqueeze(-2) @ right
 
 
-def shares_along(sizes: Sizes, theta: Tensor, vector: Tensor) -> dict[str, float]:
-    """Share of a vector (P,), by norm, along the gauge directions at θ (P,) of all query-key pairs.
+def shares_along(sizes: Sizes, theta: Tensor, vector: Tensor) -> dict[str, Tensor]:
+    """Shares (…) of vectors (…, P), by norm, along the gauge directions at θ (…, P) of all query-key pairs.
 
     The direction of X is (W_Q X, b_Q X, −W_K Xᵀ, −b_K Xᵀ) in one head; "scaling": symmetric X, "rotation": skew X.
+
+    With Q, K the matrices over their biases and S = QᵀQ + KᵀK, the direction of such an X has squared length
+    tr XᵀSX and inner product tr XᵀC with (q, k), C = Qᵀq − kᵀK. The projection is the direction of Y with
+    (SY + YS)/2 = the symmetric or skew part of C, which eigenvectors of S make diagonal.
     """
-    k = sizes.d // sizes.heads
-    units = torch.eye(k * k, dtype=theta.dtype, device=theta.device).reshape(k * k, k, k)
-    upper = torch.ones(k, k).triu().flatten().bool()
-    strict = torch.ones(k, k).triu(1).flatten().bool()
-    kinds = {"scaling": (units + units.mT)[upper], "rotation": (units - units.mT)[strict]}
-    found = dict.fromkeys(kinds, 0.0)
+    squared: dict[str, Tensor | float] = {"scaling": 0.0, "rotation": 0.0}
     for layer in range(sizes.layers):
-        for head in range(sizes.heads):
-            q, key = (_reader(sizes, theta, layer, name, head) for name in "qk")
-            local = torch.cat([_reader(sizes, vector, layer, name, head).flatten() for name in "qk"])
-            for kind, x in kinds.items():
-                span = torch.cat([(q @ x).flatten(1), -(key @ x.mT).flatten(1)], 1)
-                orthonormal = torch.linalg.qr(span.T)[0]
-                found[kind] += float((orthonormal.T @ local).square().sum())
-    size = float(vector.norm())
-    return {kind: math.sqrt(value) / size for kind, value in found.items()}
+        query, key = (_readers(sizes, theta, layer, name) for name in "qk")
+        q, k = (_readers(sizes, vector, layer, name) for name in "qk")
+        values, vectors = torch.linalg.eigh(query.mT @ query + key.mT @ key)
+        c = vectors.mT @ (query.mT @ q - k.mT @ key) @ vectors
+        mean = (values.unsqueeze(-1) + values.unsqueeze(-2)) / 2
+        for kind, part in (("scaling", (c + c.mT) / 2), ("rotation", (c - c.mT) / 2)):
+            squared[kind] = squared[kind] + (part.square() / mean).sum((-3, -2, -1))
+    size = vector.norm(dim=-1)
+    return {kind: torch.as_tensor(value).sqrt() / size for kind, value in squared.items()}
 
 
-def _reader(sizes: Sizes, theta: Tensor, layer: int, name: str, head: int) -> Tensor:
-    """(d + 1, d_k): the head's columns of W_Q or W_K with the bias below."""
+def _readers(sizes: Sizes, theta: Tensor, layer: int, name: str) -> Tensor:
+    """(…, h, d + 1, d_k): the heads' columns of W_Q or W_K with the bias below."""
     slices, d, h = sizes.slices(), sizes.d, sizes.heads
-    rows = [theta[slices[f"{layer}_{kind}_{name}"]].reshape(-1, h, d // h)[:, head] for kind in "wb"]
-    return torch.cat(rows)
+    rows = [
+        theta[..., slices[f"{layer}_{kind}_{name}"]].unflatten(-1, (inputs, h, d // h)).transpose(-3, -2)
+        for kind, inputs in (("w", d), ("b", 1))
+    ]
+    return torch.cat(rows, -2)
 
 
 def growing(n: int, factor: float) -> Tensor:

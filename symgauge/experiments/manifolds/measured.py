@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.func import grad, vmap
 
 from symgauge.experiments.manifolds import gauges, printed
+from symgauge.experiments.manifolds.runs import large
 from symgauge.experiments.suite import Setting
 from symgauge.models.marked_sum import Sizes, Trajectory
 from symgauge.models.marked_sum.training import generator_of, loss_of
@@ -44,7 +45,7 @@ def bases(run: Trajectory, last: int) -> Tensor:
 
 def gradient(sizes: Sizes, ids: Tensor, labels: Tensor) -> Callable[[Tensor], Tensor]:
     """θ (R, P) → gradients (R, P) of the loss of model i on its own batch: ids (R, B, T), labels (R, B)."""
-    slope = vmap(grad(loss_of(sizes)))
+    slope = vmap(grad(loss_of(sizes)), chunk_size=1 if large(sizes) and ids.device.type == "cpu" else None)
     return lambda theta: slope(theta, ids, labels)
 
 
@@ -122,8 +123,7 @@ def _at(run: Trajectory, at: int, basis_: Tensor, device: str, seeds: int) -> li
     leading = printed.LEARNING_STEP**2 * bracket(a1, b1, theta[first].double())
     exact = double.delta[first]
     g_a = a1(theta[first].double())
-    along = [gauges.shares_along(run.sizes, t, d) for t, d in zip(theta[first].double(), exact, strict=True)]
-    flat = [max(gauges.shares_along(run.sizes, t, g).values()) for t, g in zip(theta[first].double(), g_a, strict=True)]
+    along, flat = (gauges.shares_along(run.sizes, theta[first].double(), each) for each in (exact, g_a))
     noise = (single.delta - double.delta).norm(dim=-1) / rounding_floor(theta.float())
     return [
         defect,
@@ -135,8 +135,9 @@ def _at(run: Trajectory, at: int, basis_: Tensor, device: str, seeds: int) -> li
         defect_single.double(),
         noise.reshape(seeds, -1).median(-1).values,
         (leading - exact).norm(dim=-1) / exact.norm(dim=-1),
-        *(torch.tensor([each[kind] for each in along]) for kind in ("scaling", "rotation")),
-        torch.tensor(flat),
+        along["scaling"],
+        along["rotation"],
+        torch.maximum(*flat.values()),
     ]
 
 

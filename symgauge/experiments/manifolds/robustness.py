@@ -65,9 +65,12 @@ def run(setting: Setting) -> Result:
         key="robustness",
         title="Seeds, difficulty, architecture, snapshots",
         place="abstract, 4.1, 4.5",
-        protocol="The measurement of Figure 1 on other trainings, "
-        f"{len(main.seeds)} seeds each, and on parts of the main one. "
-        + "; ".join(f"*{name}*: {runs.plan(name, setting.paper).what}, {trained[name].tasks[0]}" for name in NAMES)
+        protocol="The measurement of Figure 1 on other trainings and on parts of the main one. "
+        + "; ".join(
+            f"*{name}* ({len(trained[name].seeds)} seeds): {runs.plan(name, setting.paper).what}, "
+            f"{trained[name].tasks[0]}"
+            for name in NAMES
+        )
         + ".",
         comparisons=[
             Comparison(f"$r_{{90}}$, four matrices: {name}", middle if name != "noise" else None, _raw(each), factor)
@@ -95,10 +98,16 @@ def _raw(found: Ranks) -> float:
 def _trainings(found: Mapping[str, Ranks], right: Mapping[str, Tensor]) -> Table:
     rows = []
     for name, each in found.items():
-        cells = [f"{v.mean():.2f} ± {v.std():.2f}" for v in (each[q].double().mean(0) for q in SHOWN)]
-        rows.append([name, round(float(right[name].mean()), 3), round(float(right[name].min()), 3), *cells])
-    columns = ["training", "final accuracy, mean", "lowest", *(f"r90 of {q}" for q in SHOWN)]
+        cells = [_spread(each[q].double().mean(0)) for q in SHOWN]
+        accuracy = [round(float(x), 3) for x in (right[name].mean(), right[name].min())]
+        rows.append([name, len(right[name]), *accuracy, *cells])
+    columns = ["training", "seeds", "final accuracy, mean", "lowest", *(f"r90 of {q}" for q in SHOWN)]
     return Table("r90 by training: mean ± standard deviation over seeds of the mean over layers", columns, rows)
+
+
+def _spread(values: Tensor) -> str:
+    """Mean ± standard deviation, where there is more than one value."""
+    return f"{values.mean():.2f}" + (f" ± {values.std():.2f}" if len(values) > 1 else "")
 
 
 def _views(looked: Mapping[str, tuple[Ranks, int]]) -> Table:

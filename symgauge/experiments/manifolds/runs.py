@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -11,8 +11,20 @@ import torch
 from torch import Tensor
 from torch.func import vmap
 
+from symgauge.experiments.manifolds import kept
 from symgauge.experiments.suite import Setting
-from symgauge.models.marked_sum import MarkedSum, ModularAddition, Protocol, Sizes, Task, Trajectory, function_of, train
+from symgauge.models.marked_sum import (
+    MarkedSum,
+    ModularAddition,
+    Protocol,
+    Sizes,
+    Task,
+    Trajectory,
+    function_of,
+    joined,
+    parted,
+    train,
+)
 
 SEEDS = 5
 PROBE = 1024  # sequences on which accuracy and entropy are measured
@@ -51,36 +63,57 @@ def plan(name: str, paper: bool) -> Plan:
 
 
 def trajectory(name: str, setting: Setting) -> Trajectory:
-    """The training called `name`: all seeds at once."""
-    return _trained(name, setting.paper, setting.device, setting.seed, setting.seeds or SEEDS, _Tick(setting.tick))
+    """The training called `name`, all seeds; those kept in the setting's folder are not run again."""
+    seeds = tuple(range(setting.seed, setting.seed + (setting.seeds or SEEDS)))
+    return _trained(name, setting.paper, setting.device, seeds, _Aside(setting))
 
 
-class _Tick:
-    """A callback that is equal to every other, so that it plays no part in what is cached."""
+class _Aside:
+    """What plays no part in which training it is: equal to every other of its kind."""
 
-    def __init__(self, call: Callable[[str, float], None]) -> None:
-        self.call = call
+    def __init__(self, setting: Setting) -> None:
+        self.tick, self.folder = setting.tick, setting.folder
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Tick)
+        return isinstance(other, _Aside)
 
     def __hash__(self) -> int:
         return 0
 
 
 @lru_cache(maxsize=8)
-def _trained(name: str, paper: bool, device: str, seed: int, seeds: int, tick: _Tick) -> Trajectory:
-    chosen = plan(name, paper)
-    numbers = range(seed, seed + seeds)
+def _trained(name: str, paper: bool, device: str, seeds: tuple[int, ...], aside: _Aside) -> Trajectory:
+    alone = device == "cpu" and large(plan(name, paper).sizes)
+    groups = [[seed] for seed in seeds] if alone else [list(seeds)]
     with one_thread(device):
-        return train(
-            chosen.sizes,
-            [chosen.task] * seeds,
-            numbers,
-            chosen.protocol,
-            device,
-            lambda share: tick.call(f"training: {chosen.what}", share),
-        )
+        return joined([_group(name, paper, device, group, aside) for group in groups])
+
+
+def _group(name: str, paper: bool, device: str, seeds: list[int], aside: _Aside) -> Trajectory:
+    """Large trainings go to disk and come from there; small ones take seconds."""
+    chosen = plan(name, paper)
+    if not paper or aside.folder is None:
+        return _run(chosen, device, seeds, aside)
+    files = {seed: aside.folder / kept.FOLDER / f"{name}-{seed}.npz" for seed in seeds}
+    found = {seed: kept.load(file, chosen.sizes, chosen.task, seed, chosen.protocol, device)
+             for seed, file in files.items()}  # fmt: skip
+    missing = [seed for seed, run in found.items() if run is None]
+    if missing:
+        for seed, run in zip(missing, parted(_run(chosen, device, missing, aside)), strict=True):
+            kept.save(files[seed], run, device)
+            found[seed] = run
+    return joined([run for run in found.values() if run is not None])
+
+
+def _run(chosen: Plan, device: str, seeds: list[int], aside: _Aside) -> Trajectory:
+    what = f"training: {chosen.what}, " + (f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds")
+    tasks = [chosen.task] * len(seeds)
+    return train(chosen.sizes, tasks, seeds, chosen.protocol, device, lambda share: aside.tick(what, share))
+
+
+def large(sizes: Sizes) -> bool:
+    """Whether a processor is better off with one model at a time: a step of one fills its caches."""
+    return sizes.parameters > 100_000
 
 
 @contextmanager

@@ -9,7 +9,7 @@ Source: Xu, "Low-Dimensional Execution Manifolds in Transformer Learning Dynamic
 
 from symgauge.models.marked_sum.model import AttentionOnly, Sizes, start
 from symgauge.models.marked_sum.task import MarkedSum, ModularAddition, Task
-from symgauge.models.marked_sum.training import Protocol, Trajectory, function_of, train
+from symgauge.models.marked_sum.training import Protocol, Trajectory, function_of, joined, parted, train
 
 __all__ = [
     "AttentionOnly",
@@ -20,6 +20,8 @@ __all__ = [
     "Task",
     "Trajectory",
     "function_of",
+    "joined",
+    "parted",
     "start",
     "train",
 ]

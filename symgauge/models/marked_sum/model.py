@@ -106,39 +106,68 @@ class AttentionOnly(nn.Module):
         return getattr(self, f"p_{name}")
 
     def norm(self, x: Tensor, prefix: str) -> Tensor:
-        x = x - x.mean(-1, keepdim=True)
-        scale = torch.rsqrt(x.square().mean(-1, keepdim=True) + EPSILON)
-        return x * scale * self.role(f"{prefix}gain") + self.role(f"{prefix}offset")
+        normed = nn.functional.layer_norm(x, x.shape[-1:], eps=EPSILON)
+        return normed * self.role(f"{prefix}gain") + self.role(f"{prefix}offset")
 
     def forward(self, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        x = self.role("token")[ids] + self.role("position")[: ids.shape[-1]]
+        x = self.embed(ids)
         attention = []
         for layer in range(self.sizes.layers):
-            written, weights = self.attend(self.norm(x, f"{layer}_"), layer)
+            x, weights = self.layer(x, layer)
             attention.append(weights)
-            x = x + written
-            if self.sizes.feed_forward:
-                up = self.norm(x, f"{layer}_") @ self.role(f"{layer}_up") + self.role(f"{layer}_up_bias")
-                down = nn.functional.gelu(up) @ self.role(f"{layer}_down")
-                x = x + down + self.role(f"{layer}_down_bias")
         x = self.norm(x, "")
         return self.read(x[..., -1, :]), torch.stack(attention, -4), x
+
+    def embed(self, ids: Tensor) -> Tensor:
+        return self.role("token")[ids] + self.role("position")[: ids.shape[-1]]
+
+    def layer(self, x: Tensor, layer: int, last: int | None = None) -> tuple[Tensor, Tensor]:
+        """Stream (B, T, d) → the stream after the layer and attention weights, both at the `last` positions or all."""
+        seen = self.norm(x, f"{layer}_")
+        kept = slice(-(last or x.shape[-2]), None)
+        written, weights = self.attend(seen[..., kept, :], seen, layer)
+        x = x[..., kept, :] + written
+        if self.sizes.feed_forward:
+            up = linear(self.norm(x, f"{layer}_"), self.role(f"{layer}_up"), self.role(f"{layer}_up_bias"))
+            x = x + linear(nn.functional.gelu(up), self.role(f"{layer}_down"), self.role(f"{layer}_down_bias"))
+        return x, weights
 
     def read(self, x: Tensor) -> Tensor:
         """Normed stream at one position (…, d) → logits (…, C)."""
         return x @ self.role("head") + self.role("head_bias")
 
-    def attend(self, x: Tensor, layer: int) -> tuple[Tensor, Tensor]:
-        """(B, T, d) → what is added to the stream, and the attention weights (B, heads, T, T)."""
-        heads, length = self.sizes.heads, x.shape[-2]
+    def attend(self, x: Tensor, seen: Tensor, layer: int) -> tuple[Tensor, Tensor]:
+        """Last positions (B, t, d) that read (B, T, d) → what is added to the stream, and weights (B, heads, t, T)."""
 
-        def project(name: str) -> Tensor:
-            y = x @ self.role(f"{layer}_w_{name}") + self.role(f"{layer}_b_{name}")
-            return y.reshape(*y.shape[:-1], heads, -1).transpose(-3, -2)
+        def project(y: Tensor, names: str) -> list[Tensor]:
+            w = torch.cat([self.role(f"{layer}_w_{name}") for name in names], -1)
+            b = torch.cat([self.role(f"{layer}_b_{name}") for name in names], -1)
+            parts = linear(y, w, b).unflatten(-1, (len(names), self.sizes.heads, -1))
+            return [part.transpose(-3, -2) for part in parts.unbind(-3)]
 
-        query, key, value = project("q"), project("k"), project("v")
-        later = torch.ones(length, length, dtype=torch.bool, device=x.device).triu(1)
-        scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
-        weights = scores.masked_fill(later, -torch.inf).softmax(-1)
-        joined = (weights @ value).transpose(-3, -2).reshape(x.shape)
-        return joined @ self.role(f"{layer}_w_o") + self.role(f"{layer}_b_o"), weights
+        # One product for all that reads the same rows.
+        if x.shape == seen.shape:
+            query, key, value = project(x, "qkv")
+        else:
+            (query,), (key, value) = project(x, "q"), project(seen, "kv")
+        later = torch.full((x.shape[-2], seen.shape[-2]), -torch.inf, dtype=x.dtype, device=x.device)
+        later = later.triu(1 + seen.shape[-2] - x.shape[-2])
+        scores = (query / math.sqrt(query.shape[-1])) @ key.transpose(-2, -1) + later
+        weights = scores.softmax(-1)
+        joined = (weights @ value).transpose(-3, -2).flatten(-2)
+        return linear(joined, self.role(f"{layer}_w_o"), self.role(f"{layer}_b_o")), weights
+
+
+class LogitsOnly(AttentionOnly):
+    """The same logits (B, C) and nothing else, for training: the last layer writes at the last position only."""
+
+    def forward(self, ids: Tensor) -> Tensor:  # type: ignore[override]
+        x = self.embed(ids)
+        for layer in range(self.sizes.layers):
+            x, _ = self.layer(x, layer, last=1 if layer == self.sizes.layers - 1 else None)
+        return self.read(self.norm(x, "")[..., -1, :])
+
+
+def linear(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    """(…, n) → (…, m) as one product: a batch of small products would copy the matrix for each."""
+    return torch.addmm(b, x.reshape(-1, x.shape[-1]), w).unflatten(0, x.shape[:-1])

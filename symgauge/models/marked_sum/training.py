@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 from torch.func import functional_call, stack_module_state, vmap
 
 from symgauge.errors import InvalidInput
-from symgauge.models.marked_sum.model import AttentionOnly, Sizes
+from symgauge.models.marked_sum.model import AttentionOnly, LogitsOnly, Sizes
 from symgauge.models.marked_sum.task import Task
 
 CHUNK = 50  # steps whose batches are drawn at once
@@ -57,6 +57,22 @@ class Trajectory:
         return self.theta[..., self.sizes.slices()[name]].unflatten(-1, self.sizes.shapes[name])
 
 
+def joined(runs: Sequence[Trajectory]) -> Trajectory:
+    """Trajectories of one kind, made apart, as one: a model of the first, ..., a model of the last."""
+    first = runs[0]
+    tasks, seeds = [t for run in runs for t in run.tasks], [s for run in runs for s in run.seeds]
+    theta, loss = (torch.cat([getattr(run, name) for run in runs], 1) for name in ("theta", "loss"))
+    return Trajectory(first.sizes, first.protocol, tasks, seeds, first.steps, theta, loss)
+
+
+def parted(run: Trajectory) -> list[Trajectory]:
+    """One trajectory per model."""
+    return [
+        Trajectory(run.sizes, run.protocol, [task], [seed], run.steps, theta.unsqueeze(1), loss.unsqueeze(1))
+        for task, seed, theta, loss in zip(run.tasks, run.seeds, run.theta.unbind(1), run.loss.unbind(1), strict=True)
+    ]
+
+
 def initial(sizes: Sizes, seeds: Sequence[int]) -> Tensor:
     """(S, P): the parameters that one model per seed starts from."""
     parameters, _ = stack_module_state([AttentionOnly(sizes, seed) for seed in seeds])
@@ -65,10 +81,14 @@ def initial(sizes: Sizes, seeds: Sequence[int]) -> Tensor:
 
 def function_of(sizes: Sizes) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]:
     """(θ (P,), ids (B, T)) → what AttentionOnly gives; vmap it for several models."""
-    model = AttentionOnly(sizes).to("meta")
+    return _function(AttentionOnly(sizes))
+
+
+def _function(model: AttentionOnly) -> Callable[[Tensor, Tensor], Any]:
+    model = model.to("meta")
     shapes = [(name, p.shape) for name, p in model.named_parameters()]
 
-    def evaluate(theta: Tensor, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def evaluate(theta: Tensor, ids: Tensor) -> Any:
         parts = theta.split([shape.numel() for _, shape in shapes])
         named = {name: part.reshape(shape) for (name, shape), part in zip(shapes, parts, strict=True)}
         return functional_call(model, named, (ids,))
@@ -78,8 +98,16 @@ def function_of(sizes: Sizes) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor
 
 def loss_of(sizes: Sizes) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
     """(θ (P,), ids (B, T), labels (B,)) → mean cross-entropy."""
-    function = function_of(sizes)
-    return lambda theta, ids, labels: torch.nn.functional.cross_entropy(function(theta, ids)[0], labels)
+    logits = _function(LogitsOnly(sizes))
+    return lambda theta, ids, labels: torch.nn.functional.cross_entropy(logits(theta, ids), labels)
+
+
+def _losses(sizes: Sizes, models: int) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
+    """(θ (S, P), ids (S, B, T), labels (S, B)) → (S,)."""
+    one = loss_of(sizes)
+    if models == 1:  # vmap would split every product with a bias in two
+        return lambda theta, ids, labels: one(theta[0], ids[0], labels[0]).unsqueeze(0)
+    return vmap(one)
 
 
 def generator_of(seed: int) -> torch.Generator:
@@ -100,7 +128,7 @@ def train(
     Raises InvalidInput where tasks do not fit the sizes or there are no snapshots to take.
     """
     _check(sizes, tasks, seeds, protocol)
-    loss = vmap(loss_of(sizes))
+    loss = _losses(sizes, len(seeds))
     theta = initial(sizes, seeds).to(device)
     first, second = torch.zeros_like(theta), torch.zeros_like(theta)
     generators = [generator_of(seed) for seed in seeds]
