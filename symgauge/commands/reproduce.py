@@ -21,6 +21,7 @@ def command(
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
     seed: Annotated[int, typer.Option(min=0, help="Seed of all random draws.")] = 0,
     seeds: Annotated[int | None, typer.Option(min=1, help="Repetitions, where an experiment has them.")] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Processes, where an experiment has parts of hours.")] = 1,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for results; reproduced/ without it.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Run again even what is recorded in DIR.")] = False,
 ) -> None:
@@ -46,7 +47,7 @@ def command(
     words = ["symgauge reproduce", suite, "--scale", scale, *(["--device", device] if device != "cpu" else [])]
     words += [*(["--seed", str(seed)] if seed else []), *(["--seeds", str(seeds)] if seeds else [])]
     with shares() as tick:
-        setting = Setting(scale, device, seed, seeds, tick, None if fresh else folder)
+        setting = Setting(scale, device, seed, seeds, tick, folder, fresh, workers)
         for experiment, result, ran in reproduce(suite, chosen, setting, file, " ".join(words), fresh):
             time = f"{result.seconds:.1f} s" if ran else "recorded before"
             print(f"{experiment.key:<24} {result.outcome:<36} {time:>16}  {experiment.title}", flush=True)

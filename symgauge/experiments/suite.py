@@ -23,18 +23,28 @@ from symgauge.experiments.result import Result
 SCALES = ("small", "paper")
 
 
+Tick = Callable[[str, float], None]
+
+
+def silent(what: str, share: float) -> None:
+    """A tick that nobody sees."""
+
+
 @dataclass(frozen=True)
 class Setting:
     """How to run. device: "cpu", "cuda", ...; seeds: number of repetitions, None for the experiment's own choice;
-    tick(what, share) reports progress, share in [0, 1]; folder: where parts of long work may be kept, None for nowhere.
+    tick(what, share) reports progress, share in [0, 1]; folder: where parts of long work may be kept, None for nowhere,
+    and fresh: not to use those that are there; workers: processes to run such parts in.
     """
 
     scale: str = "small"
     device: str = "cpu"
     seed: int = 0
     seeds: int | None = None
-    tick: Callable[[str, float], None] = lambda what, share: None
+    tick: Tick = silent
     folder: Path | None = None
+    fresh: bool = False
+    workers: int = 1
 
     @property
     def paper(self) -> bool:

@@ -80,6 +80,7 @@ def test_trainings_kept_on_disk_are_not_run_again(
     setting = replace(tiny, scale="paper", folder=tmp_path)
     first = runs.trajectory("main", setting)
     file = tmp_path / kept.FOLDER / "main-1.npz"
+    assert sorted(path.name for path in file.parent.iterdir()) == ["main-0.npz", "main-1.npz"]
     ran: list[list[int]] = []
 
     def counted(sizes, tasks, seeds, *rest):
@@ -103,6 +104,20 @@ def test_trainings_kept_on_disk_are_not_run_again(
         assert torch.allclose(again.part("0_w_v"), first.part("0_w_v"), atol=1e-4)
         assert torch.equal(again.steps, first.steps)
         assert (again.seeds, again.tasks) == (first.seeds, first.tasks)
+
+
+def test_trainings_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two processes, a seed each, write what one process writes."""
+    monkeypatch.setattr(runs, "plan", tiny_plan)
+    monkeypatch.setattr(runs, "large", lambda sizes: True)
+    found = []
+    for workers in (1, 2):
+        runs._trained.cache_clear()
+        setting = Setting(scale="paper", seeds=2, folder=tmp_path / str(workers), workers=workers)
+        found.append(runs.trajectory("main", setting))
+    runs._trained.cache_clear()
+    assert torch.equal(found[0].theta, found[1].theta)
+    assert not torch.equal(found[0].theta[:, 0], found[0].theta[:, 1])
 
 
 def test_gauge_action_keeps_the_function_and_the_products(short: Trajectory) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from multiprocessing import get_context
+from pathlib import Path
 
 import torch
 from torch import Tensor
 from torch.func import vmap
 
 from symgauge.experiments.manifolds import kept
-from symgauge.experiments.suite import Setting
+from symgauge.experiments.suite import Setting, Tick, silent
 from symgauge.models.marked_sum import (
     MarkedSum,
     ModularAddition,
@@ -39,6 +42,7 @@ class Plan:
     sizes: Sizes
     task: Task
     protocol: Protocol
+    seeds: int = SEEDS
 
 
 def plan(name: str, paper: bool) -> Plan:
@@ -64,15 +68,16 @@ def plan(name: str, paper: bool) -> Plan:
 
 def trajectory(name: str, setting: Setting) -> Trajectory:
     """The training called `name`, all seeds; those kept in the setting's folder are not run again."""
-    seeds = tuple(range(setting.seed, setting.seed + (setting.seeds or SEEDS)))
-    return _trained(name, setting.paper, setting.device, seeds, _Aside(setting))
+    seeds = tuple(range(setting.seed, setting.seed + (setting.seeds or plan(name, setting.paper).seeds)))
+    with one_thread(setting.device):
+        return _trained(name, setting.paper, setting.device, seeds, _Aside(setting))
 
 
 class _Aside:
     """What plays no part in which training it is: equal to every other of its kind."""
 
     def __init__(self, setting: Setting) -> None:
-        self.tick, self.folder = setting.tick, setting.folder
+        self.setting = setting
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Aside)
@@ -83,32 +88,42 @@ class _Aside:
 
 @lru_cache(maxsize=8)
 def _trained(name: str, paper: bool, device: str, seeds: tuple[int, ...], aside: _Aside) -> Trajectory:
-    alone = device == "cpu" and large(plan(name, paper).sizes)
-    groups = [[seed] for seed in seeds] if alone else [list(seeds)]
+    """Trainings at the source's size go to disk, one by one, and come from there; small ones take seconds."""
+    chosen, setting = plan(name, paper), aside.setting
+    alone = device == "cpu" and large(chosen.sizes)
+    if not paper or setting.folder is None:
+        return joined([_run(chosen, device, group, setting.tick) for group in _groups(seeds, alone)])
+    files = {seed: setting.folder / kept.FOLDER / f"{name}-{seed}.npz" for seed in seeds}
+    made = {seed: (chosen.sizes, chosen.task, seed, chosen.protocol, device) for seed in seeds}
+    missing = [seed for seed in seeds if setting.fresh or kept.load(files[seed], *made[seed]) is None]
+    jobs = [(chosen, device, group, [files[seed] for seed in group]) for group in _groups(missing, alone)]
+    if setting.workers > 1 and len(jobs) > 1 and alone:
+        # Not forked: a child of a process with running threads can hang.
+        with ProcessPoolExecutor(min(setting.workers, len(jobs)), get_context("spawn")) as pool:
+            for done, _ in enumerate(as_completed([pool.submit(_keep, *job) for job in jobs]), 1):
+                setting.tick(f"training: {chosen.what}, {len(jobs)} seeds", done / len(jobs))
+    else:
+        for job in jobs:
+            _keep(*job, setting.tick)
+    found = [kept.load(files[seed], *made[seed]) for seed in seeds]
+    return joined([run for run in found if run is not None])
+
+
+def _groups(seeds: Sequence[int], alone: bool) -> list[list[int]]:
+    """What is trained as one batch."""
+    return [[seed] for seed in seeds] if alone else [list(seeds)] if seeds else []
+
+
+def _keep(chosen: Plan, device: str, seeds: list[int], files: list[Path], tick: Tick = silent) -> None:
     with one_thread(device):
-        return joined([_group(name, paper, device, group, aside) for group in groups])
+        for file, run in zip(files, parted(_run(chosen, device, seeds, tick)), strict=True):
+            kept.save(file, run, device)
 
 
-def _group(name: str, paper: bool, device: str, seeds: list[int], aside: _Aside) -> Trajectory:
-    """Large trainings go to disk and come from there; small ones take seconds."""
-    chosen = plan(name, paper)
-    if not paper or aside.folder is None:
-        return _run(chosen, device, seeds, aside)
-    files = {seed: aside.folder / kept.FOLDER / f"{name}-{seed}.npz" for seed in seeds}
-    found = {seed: kept.load(file, chosen.sizes, chosen.task, seed, chosen.protocol, device)
-             for seed, file in files.items()}  # fmt: skip
-    missing = [seed for seed, run in found.items() if run is None]
-    if missing:
-        for seed, run in zip(missing, parted(_run(chosen, device, missing, aside)), strict=True):
-            kept.save(files[seed], run, device)
-            found[seed] = run
-    return joined([run for run in found.values() if run is not None])
-
-
-def _run(chosen: Plan, device: str, seeds: list[int], aside: _Aside) -> Trajectory:
+def _run(chosen: Plan, device: str, seeds: list[int], tick: Tick) -> Trajectory:
     what = f"training: {chosen.what}, " + (f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds")
     tasks = [chosen.task] * len(seeds)
-    return train(chosen.sizes, tasks, seeds, chosen.protocol, device, lambda share: aside.tick(what, share))
+    return train(chosen.sizes, tasks, seeds, chosen.protocol, device, lambda share: tick(what, share))
 
 
 def large(sizes: Sizes) -> bool:
