@@ -21,7 +21,8 @@ def test_feed_forward(evidence: EvidenceLog) -> None:
     without = measured("robustness", "$r_{90}$, four matrices: main")
     layers = measured("robustness", "$r_{90}$, four matrices: with feed-forward layers")
     (table,) = [each for each in experiment("robustness").tables if each.title.startswith("r90 by training")]
-    accuracy = {row[0]: row[1] for row in table.rows}
+    column = list(table.columns).index("final accuracy, mean")
+    accuracy = {row[0]: row[column] for row in table.rows}
     evidence.numeric(
         "mean $r_{90}$ with feed-forward layers over that without; accuracies",
         on="reproduction",
