@@ -198,6 +198,13 @@ def _small_experts(experts: Experts | None, layers: int) -> Experts | None:
     )
 
 
+def _small_vocabulary(a: Architecture) -> int:
+    """Tokens enough for what a first layer must be seen with: see :func:`symgauge.symmetries.limits`."""
+    if not a.is_model:
+        return 0
+    return 23 if a.latent is not None else 17 if a.placement.startswith("parallel") else 13
+
+
 def small_depth(architecture: Architecture) -> int:
     """Layers of an instance for an exact run: two, but one where sandwich norms leave too few probes for two.
 
@@ -236,7 +243,7 @@ def scaled_down(architecture: Architecture) -> Architecture:
         layers=layers,
         # Beside attention, a first layer's network sees one vector per token, so it must be narrow for its vocabulary.
         d_ff=min(3 if a.placement.startswith("parallel") else 5, a.d_ff),
-        vocabulary=13 if a.is_model else 0,
+        vocabulary=_small_vocabulary(a),
         context=min(4, a.context),
         token_types=min(2, a.token_types),
         rotary=rotary,

@@ -49,7 +49,7 @@ def with_rooted_embeddings(
     if not isinstance(inputs, Tokens):
         return theta
     rows = _token_rows(module, inputs.vocabulary)
-    # A stream of its own: that of the point would give a row which another token kept, and equal tokens are not generic.
+    # A stream of its own: the point's would give rows that other tokens kept, and equal tokens are not generic.
     generator = torch.Generator().manual_seed(seed + 3)
     score = _score(module, inputs, theta.to(device), primes)
     if score is None or not len(rows):

@@ -67,15 +67,18 @@ class FibreDimension:
     @property
     def doubt(self) -> str:
         """Why the rank is not settled, in one sentence; empty if it is."""
-        if not self.agree:
-            ranks = ", ".join(f"{p.rank} modulo {p.prime}" for p in self.points)
-            return f"the primes disagree ({ranks}); repeat with another seed or more primes"
+        ranks = ", ".join(f"{p.rank} modulo {p.prime}" for p in self.points)
         if not self.saturated:
-            looked = "every input of this vocabulary and length was tried" if self.exhausted else "no more were found"
+            # Named first: where probes ran out the primes disagree too, and another seed would not help.
+            tried, usable = max(p.tried for p in self.points), min(p.positions for p in self.points)
+            all_of_them = f"all {tried} inputs of this vocabulary and length were tried"
             return (
-                f"the rank had not settled when usable probes ran out ({looked}), so {self.rank} is a lower bound; "
-                "use a larger vocabulary, longer sequences or more rounds"
+                f"the rank had not settled when usable probes ran out ({ranks}; "
+                f"{all_of_them if self.exhausted else 'no more were found'}, {usable} positions were usable), so "
+                f"{self.rank} is a lower bound; use a larger vocabulary, longer sequences or more rounds"
             )
+        if not self.agree:
+            return f"the primes disagree ({ranks}); repeat with another seed or more primes"
         return ""
 
     def require_decided(self) -> FibreDimension:

@@ -37,6 +37,17 @@ def _inverted(m: str, x: int, n: str, y: int) -> bool:
     return y >= x if n in ("d_k", "d_v", "query_latent", "key_value_latent") else n == "vocabulary" and y <= x
 
 
+SEQUENCES = 5000
+"""Fewest token sequences V^T of a model with two or more layers of norms. In exact arithmetic one sequence in ten to a
+hundred is usable there, since every root of a second layer may fail; 7³ = 343 sequences left 34."""
+
+
+def enough_sequences(a: Architecture) -> bool:
+    """Whether an exact run of this architecture will not run out of distinct inputs."""
+    deep = a.is_model and a.norm != "none" and a.layers > 1
+    return not deep or a.vocabulary**a.context >= SEQUENCES
+
+
 _PATIENCE = 3000
 """Assignments looked at before a search counts as fruitless."""
 
@@ -102,7 +113,7 @@ class Planner:
         if a is not None and wire(a).parameters > self.budget:
             return
         if not rest:
-            if a is not None:
+            if a is not None and (enough_sequences(a) or {"vocabulary", "context"} <= set(self.fixed)):
                 yield sizes
             return
         for value in self._fitting(features, sizes, rest[0], tier):
@@ -133,7 +144,6 @@ class Planner:
         a = self.build(features, {**self._given(features), **sizes}, layers)
         assert a is not None
         return a
-
 
 
 Choose = Callable[[list[Any]], Any]

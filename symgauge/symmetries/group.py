@@ -50,6 +50,8 @@ REGISTRY: tuple[type[Symmetry], ...] = (
 )
 """Every continuous family. Each counts the directions that those before it do not give."""
 
+UNCHOSEN_EXPERT = "an expert may never be chosen, and is then free"
+
 
 def families(a: Architecture, output: Output = "logits") -> list[Symmetry]:
     """The continuous families that act on an architecture, in the order in which they are counted."""
@@ -80,20 +82,25 @@ def limits(a: Architecture) -> list[str]:
     """Why the fibre of this architecture may be larger than the known families: one sentence per reason, often none.
 
     The counts are for models in general position whose sizes are not degenerate. The cases below are known to have
-    further directions; none is met in published models except the piecewise activations.
+    further directions. Published models meet four of them. With piecewise activations and experts it depends on the
+    point. In DeepSeek-V3's first layer a norm over a latent of q = 1,536 channels leaves q (q + 1) / 2 + 1 forms and
+    scales, of which 129,280 tokens fix one each. In GPT-NeoX-20B's first layer d² − 1 + d_ff (2 d − 1) numbers, some
+    340 million, face d − 1 equations for each of 50,432 tokens, some 310 million.
     """
     latent = 0 if a.latent is None else max(a.latent.query, a.latent.key_value)
     hidden = a.d_ff if a.experts is None else 2 * a.experts.d_ff * (a.experts.count + a.experts.shared)
+    # A linear map of what the first layer reads and the feed-forward's weights, against what each token must keep.
+    maps, seen = hidden * ((3 if a.gated else 2) * a.d_model + 1), a.d_model - (a.norm == "layer")
     tables_alone = a.is_model and not a.position_table
     reasons = {
         "the vocabulary is not larger than the stream, so tokens do not act as general vectors": (
             a.is_model and a.vocabulary <= a.d_model
         ),
         "the first layer's latent norm sees one vector per token, too few to fix a quadratic form of the latent": (
-            tables_alone and a.latent is not None and a.vocabulary < latent * (latent + 1) // 2
+            tables_alone and a.latent is not None and a.vocabulary <= latent * (latent + 1) // 2
         ),
-        "the first layer's feed-forward sees one vector per token, too few to fix its maps": (
-            tables_alone and a.placement.startswith("parallel") and a.vocabulary < 3 * hidden
+        "the first layer's feed-forward sees one vector per token, too few to fix what it adds and what it reads": (
+            tables_alone and a.placement.startswith("parallel") and a.vocabulary * seen < a.d_model**2 + maps
         ),
         "sequences of one or two positions do not show all of attention": a.context < 3,
         "a neuron of a ReLU layer may be on (or off) for all inputs, and then has more freedom": (
@@ -112,12 +119,9 @@ def limits(a: Architecture) -> list[str]:
         "with just two LayerNorms on a Post-LN stream the inner gain may move along one isospectral curve": (
             a.norm == "layer" and a.placement == "post" and len(wire(a).steps) + a.embedding_norm == 2
         ),
-        "an expert may never be chosen, and is then free": a.experts is not None,
+        UNCHOSEN_EXPERT: a.experts is not None,
         "an output norm behind fewer than about √(2 d_model) inner channels does not see all of its gain": (
             a.placement == "sandwich" and min(a.heads * a.d_v, a.d_ff or a.d_model) ** 2 < 2 * a.d_model
-        ),
-        "behind an output norm, wide values of the first layer need two tokens more than the stream has channels": (
-            a.placement == "sandwich" and tables_alone and a.heads * a.d_v > a.d_model >= a.vocabulary - 1
         ),
         "a query or key norm over a single channel leaves only signs": a.qk_norm and a.d_k == 1,
     }

@@ -75,7 +75,7 @@ def test_too_few_inputs_are_reported_and_not_silent() -> None:
     result = dimension(Bigram(4, 5), Tokens(4, 1))
     assert result.rank == 16
     assert (result.saturated, result.exhausted) == (False, True)
-    with pytest.raises(Undecided, match="every input of this vocabulary and length was tried"):
+    with pytest.raises(Undecided, match="all 4 inputs of this vocabulary and length were tried"):
         result.require_decided()
 
 

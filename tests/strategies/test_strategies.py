@@ -23,6 +23,7 @@ from symgauge.models.reference import forward
 from symgauge.numeric import random_element, random_inputs
 from symgauge.strategies import architectures, elements, expression, inputs, parameters
 from symgauge.strategies.kinds import KINDS
+from symgauge.strategies.planner import SEQUENCES
 from symgauge.symmetries import families
 from symgauge.wiring import wire
 from tests.numeric.models import MODELS
@@ -57,7 +58,7 @@ def test_architectures_are_small_and_in_general_position(a: Architecture) -> Non
     assert eval(expression(a), dict(names)) == a
 
 
-@given(architectures(kinds=["attention", "block", "falcon"]))
+@given(architectures(kinds=["attention", "block", "falcon"], max_parameters=900))
 def test_no_size_is_the_square_of_another_where_the_budget_allows(a: Architecture) -> None:
     if a.layers == 1:
         assert all(x != y * y for x, y in itertools.permutations(axes(a), 2))
@@ -74,6 +75,27 @@ def test_every_kind_can_be_drawn_evaluated_and_recognised(kind: str) -> None:
         roles, x = data.draw(parameters(a)), data.draw(inputs(a))
         assert {name: tuple(role.shape) for name, role in roles.items()} == wire(a).shapes
         assert torch.isfinite(forward(a, roles, x)).all()
+
+    check()
+
+
+def test_hardly_any_architecture_is_drawn_twice() -> None:
+    drawn: list[str] = []
+
+    @settings(max_examples=100, derandomize=True)
+    @given(architectures())
+    def remember(a: Architecture) -> None:
+        drawn.append(expression(a))
+
+    remember()
+    assert len(set(drawn)) > 0.75 * len(drawn)
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama"])
+def test_two_layers_of_norms_have_inputs_enough_for_an_exact_run(kind: str) -> None:
+    @given(architectures(kinds=[kind], layers=2))
+    def check(a: Architecture) -> None:
+        assert a.vocabulary**a.context >= SEQUENCES
 
     check()
 
