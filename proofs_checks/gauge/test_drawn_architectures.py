@@ -29,8 +29,11 @@ LARGE = ("bert", "mixtral", "neox", "mla")
 """Kinds that need about twice the parameters: drawn in the thorough profile, checked at fixed sizes in production/."""
 SIZES: dict[str, dict[str, Any]] = {
     "neox": {"d_model": 6, "d_ff": 2, "vocabulary": 13, "max_parameters": 700},
-    "mla": {"latent": Latent(3, 2, 2), "rotary": Rotary.standard(2, interleaved=True), "max_parameters": 700},
-}
+    "mla": {
+        "d_model": 7, "d_v": 3, "latent": Latent(3, 4, 2), "rotary": Rotary.standard(2, interleaved=True),
+        "vocabulary": 11, "max_parameters": 700,
+    },
+}  # fmt: skip
 """Sizes with which a kind is in general position (`limits`), where small ones that are drawn hardly ever are."""
 
 _BIASES: dict[str, Any] = dict.fromkeys(("query_bias", "key_bias", "value_bias", "output_bias", "ff_bias"), True)

@@ -97,7 +97,13 @@ def limits(a: Architecture) -> list[str]:
             a.is_model and a.vocabulary <= a.d_model
         ),
         "the first layer's latent norm sees one vector per token, too few to fix a quadratic form of the latent": (
-            tables_alone and a.latent is not None and a.vocabulary <= latent * (latent + 1) // 2
+            tables_alone
+            and a.latent is not None
+            and a.vocabulary <= max(latent * (latent + 1), 2 * a.d_model + latent) // 2
+        ),
+        "head channels wider than the latent that they are made from leave parts of the next map unseen": (
+            a.latent is not None
+            and (a.d_v > a.latent.key_value or a.d_k - a.latent.d_rope > min(a.latent.query, a.latent.key_value))
         ),
         "the first layer's feed-forward sees one vector per token, too few to fix what it adds and what it reads": (
             tables_alone and a.placement.startswith("parallel") and a.vocabulary * seen < a.d_model**2 + maps

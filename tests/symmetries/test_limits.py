@@ -31,16 +31,33 @@ def test_tokens_that_a_parallel_first_layer_lacks(d: int, d_ff: int, vocabulary:
     assert bool(limits(a)) == (result.unexplained > 0)
 
 
-@pytest.mark.parametrize("vocabulary", [7, 9, 11])
+def mla(vocabulary: int, query: int, key_value: int, **sizes: int) -> Architecture:
+    latent, rotary = Latent(query, key_value, d_rope=2), Rotary.standard(2, interleaved=True)
+    fields: dict[str, Any] = {"d_model": 5, "heads": 2, "d_k": 4, "d_v": 2, "d_ff": 3, "context": 4, **RMS, **sizes}
+    return Architecture(vocabulary=vocabulary, latent=latent, rotary=rotary, **fields)
+
+
+@pytest.mark.parametrize("vocabulary", [8, 9, 11])
 def test_tokens_that_a_first_latent_norm_lacks(vocabulary: int) -> None:
     """A quadratic form of the latent and a scale that change no token's norm: q (q + 1) / 2 + 1 numbers, q = 4."""
-    a = Architecture(
-        5, 2, 4, 2, d_ff=3, vocabulary=vocabulary, context=4, rotary=Rotary.standard(2, interleaved=True),
-        latent=Latent(query=4, key_value=3, d_rope=2), **RMS,
-    )  # fmt: skip
+    a = mla(vocabulary, query=4, key_value=3)
     result = account(a)
     assert result.unexplained == max(0, 11 - vocabulary)
     assert bool(limits(a)) == (result.unexplained > 0)
+
+
+@pytest.mark.parametrize(
+    ("a", "unseen"),
+    [
+        # Rows of W_O (or of the queries' map) along channels that values (keys) of rank kv = 2 leave empty, 2 heads.
+        (mla(8, query=3, key_value=2, d_v=3), 2 * (3 - 2) * (5 - 3)),
+        (mla(11, query=4, key_value=2, d_k=5, d_model=6), 2 * (3 - 2) * (4 - 3)),
+    ],
+    ids=["values", "keys"],
+)
+def test_head_channels_that_a_narrow_latent_leaves_empty(a: Architecture, unseen: int) -> None:
+    assert account(a).unexplained == unseen
+    assert any("wider than the latent" in reason for reason in limits(a))
 
 
 @pytest.mark.parametrize("name", presets())
