@@ -17,6 +17,33 @@ from symgauge.symmetries.spaces import Constant, constants_of, spaces, unseen_ke
 from symgauge.wiring import Attention, Branch, Norm, Step, Wiring
 
 
+def offsets_read(a: Architecture, w: Wiring) -> dict[str, Norm]:
+    """Weight that reads what a LayerNorm with offset hands on -> that norm."""
+    opened = [(space.source, space.moments[0]) for space in spaces(a, w) if space.source is not None]
+    return {
+        reader.weight: norm
+        for norm, moment in opened
+        for reader in moment.readers
+        if norm.kind == "layer" and norm.offset is not None and not moment.norms
+    }
+
+
+def stacked_output(a: Architecture, roles: Roles, sub: Attention) -> Tensor:
+    """The map (g d_v, d_model) from constant values, one per group, to what the heads write."""
+    return roles[sub.output.weight].reshape(a.groups, -1, a.d_v, a.d_model).sum(1).reshape(-1, a.d_model)
+
+
+def with_values(roles: Roles, sub: Attention, norm: Norm | None, t: Tensor) -> dict[str, Tensor]:
+    """Add t (g, d_v) to all values: by their bias, or without one by their norm's offset, W_V + (1/γ) t / Σ β/γ."""
+    if sub.value.bias is not None:
+        return {sub.value.bias: roles[sub.value.bias] + t}
+    assert norm is not None
+    assert norm.offset is not None
+    inverse_gain = 1 / roles[norm.gain]
+    lever = inverse_gain / (roles[norm.offset] * inverse_gain).sum()
+    return {sub.value.weight: roles[sub.value.weight] + lever.unsqueeze(-1) * t.unsqueeze(-2)}
+
+
 class KeyBias(Symmetry):
     name = "key-bias"
     title = (
@@ -74,7 +101,7 @@ class ValueBias(Symmetry):
     def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
         if a.attention != "softmax" or a.latent is not None:
             return []
-        sources = {} if a.value_bias else self._offsets(a, w)
+        sources = {} if a.value_bias else offsets_read(a, w)
         moments = [(space.centred(i), m) for space in spaces(a, w) for i, m in enumerate(space.moments)]
         centred = {m.weight for unseen, moment in moments if unseen for m in moment.writers}
         found = []
@@ -89,16 +116,6 @@ class ValueBias(Symmetry):
                     elif a.value_bias or (norm and not sink):
                         found.append(self._killed(a, sub, 1 if sub.output.weight in centred else 0, norm))
         return [site for site in found if site.coordinates]
-
-    def _offsets(self, a: Architecture, w: Wiring) -> dict[str, Norm]:
-        """Weight that reads what a LayerNorm with offset hands on -> that norm."""
-        opened = [(space.source, space.moments[0]) for space in spaces(a, w) if space.source is not None]
-        return {
-            reader.weight: norm
-            for norm, moment in opened
-            for reader in moment.readers
-            if norm.kind == "layer" and norm.offset is not None and not moment.norms
-        }
 
     def _sink(self, step: Step, branch: Branch) -> Constant | None:
         together = step.branches if branch.output_norm is None else (branch,)
@@ -118,29 +135,19 @@ class ValueBias(Symmetry):
         return Site(s.layer_of(bias), s.g * s.d_v, count, act, shifts(count))
 
     def _killed(self, a: Architecture, sub: Attention, unseen: int, norm: Norm | None) -> Site:
-        """Value biases t with t W_O = 0 (or along **1**, where only LayerNorms read the stream).
+        """Value biases t with t W_O = 0 (or along **1**, where only LayerNorms read the stream)."""
 
-        Without a bias the values get them from their norm's offset: W_V + (1/γ) t / Σ β/γ.
-        """
-        bias, weight_of_values, rank = sub.value.bias, sub.value.weight, a.d_model - unseen
+        rank = a.d_model - unseen
         count = max(0, a.groups * a.d_v - rank)
 
         def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
-            weight = roles[sub.output.weight]
-            rows = weight.reshape(a.groups, -1, a.d_v, a.d_model).sum(1).reshape(-1, a.d_model)
+            rows = stacked_output(a, roles, sub)
             seen = rows @ differences(a.d_model, rows) if unseen else rows
             first = -(x.reshape(1, -1) @ seen[rank:]) @ inverse(seen[:rank])
-            t = torch.cat([first.squeeze(0), x]).reshape(a.groups, a.d_v)
-            if bias is not None:
-                return {bias: roles[bias] + t}
-            assert norm is not None
-            assert norm.offset is not None
-            inverse_gain = 1 / roles[norm.gain]
-            lever = inverse_gain / (roles[norm.offset] * inverse_gain).sum()
-            return {weight_of_values: roles[weight_of_values] + lever.unsqueeze(-1) * t.unsqueeze(-2)}
+            return with_values(roles, sub, norm, torch.cat([first.squeeze(0), x]).reshape(a.groups, a.d_v))
 
         size = s.g * s.d_v - s.d + unseen if count else Integer(0)
-        return Site(s.layer_of(weight_of_values), size, count, act, shifts(count))
+        return Site(s.layer_of(sub.value.weight), size, count, act, shifts(count))
 
 
 class QueryKeyGains(Symmetry):

@@ -144,6 +144,17 @@ def gaps(a: Architecture, w: Wiring, space: Space) -> list[tuple[int, Gap]]:
     return found
 
 
+def open_gap(a: Architecture, w: Wiring, space: Space, position: int) -> Gap:
+    """The gap from a moment without constants of its own to the next constant, if there is one."""
+    gap = Gap(a, w, space, None, None)
+    for moment in space.moments[position:]:
+        if moment.constants:
+            gap.then = moment.constants[0]
+            break
+        gap.moments.append(moment)
+    return gap
+
+
 class _GapFamily(Symmetry):
     """Shifts across gaps; subclasses say which."""
 
@@ -204,19 +215,10 @@ class ValueCarry(Symmetry):
             for position, moment in enumerate(space.moments):
                 outputs = [m.weight for m in moment.writers if m.weight in values]
                 if outputs and not moment.constants:
-                    gap = self._gap(a, w, space, position)
+                    gap = open_gap(a, w, space, position)
                     if gap.size()[0] == space.width:
                         found.append(self._site(a, gap, outputs[0], str(values[outputs[0]])))
         return found
-
-    def _gap(self, a: Architecture, w: Wiring, space: Space, position: int) -> Gap:
-        gap = Gap(a, w, space, None, None)
-        for moment in space.moments[position:]:
-            if moment.constants:
-                gap.then = moment.constants[0]
-                break
-            gap.moments.append(moment)
-        return gap
 
     def _site(self, a: Architecture, gap: Gap, output: str, bias: str) -> Site:
         # Beyond d_model directions, the output map kills the rest: those are counted with the value bias.

@@ -17,6 +17,7 @@ from symgauge.symmetries.norm_folds import MeanDirection, NormGain, NullDirectio
 from symgauge.symmetries.stream_maps import StreamMap, StreamScale
 from symgauge.symmetries.stream_shear import StreamShear
 from symgauge.symmetries.token_constants import TokenKeyShift, TokenValueShift
+from symgauge.symmetries.value_level import ValueLevel
 from symgauge.wiring import wire
 
 REGISTRY: tuple[type[Symmetry], ...] = (
@@ -36,6 +37,7 @@ REGISTRY: tuple[type[Symmetry], ...] = (
     NormOffset,
     BiasCarry,
     ValueCarry,
+    ValueLevel,
     BiasTrade,
     UnusedTypes,
     TableShift,

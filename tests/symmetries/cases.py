@@ -44,6 +44,13 @@ _CASES: dict[str, dict[str, Any]] = {
         "key_bias": True,
     },
     "block": {**GPT2, "vocabulary": 0, "layers": 1, "position_table": False, "final_norm": False},
+    "block-values-biased": {
+        **GPT2, "vocabulary": 0, "layers": 1, "position_table": False, "final_norm": False, "output_bias": False,
+    },
+    "blocks-values-offset": {
+        **GPT2, "vocabulary": 0, "position_table": False, "final_norm": False, "output_bias": False,
+        "value_bias": False, "groups": 2,
+    },
     "chain": {**ALONE, **BIASES, "layers": 2},
     "gpt2": {**GPT2, "tied": True},
     "gpt2-untied": {**GPT2, "head_bias": True},
