@@ -131,6 +131,9 @@ def limits(a: Architecture) -> list[str]:
         "an output norm behind fewer than about √(2 d_model) inner channels does not see all of its gain": (
             a.placement == "sandwich" and min(a.heads * a.d_v, a.d_ff or a.d_model) ** 2 < 2 * a.d_model
         ),
+        "keys or values that heads share and that are wider than the stream leave room to each of these heads": (
+            a.groups < a.heads and max(a.d_k, a.d_v) > a.d_model
+        ),
         "a query or key norm over a single channel leaves only signs": a.qk_norm and a.d_k == 1,
     }
     return [reason for reason, met in reasons.items() if met]

@@ -24,6 +24,10 @@ TURNING = c.Rotary((c.Fraction(1, 7),))
 CASES: list[tuple[str, dict[str, Any], Output]] = [
     ("attention", {**c.ALONE, **c.BIASES, **SMALL, "vocabulary": 0, "d_ff": 0}, "logits"),
     ("linear", {**c.ALONE, **SMALL, "vocabulary": 0, "d_ff": 0, "attention": "linear", "groups": 1}, "logits"),
+    ("values-biased", {**c.GPT2, **SMALL, "vocabulary": 0, "position_table": False, "final_norm": False,
+                       "output_bias": False}, "logits"),
+    ("values-offset", {**c.GPT2, **SMALL, "position_table": False, "final_norm": False, "output_bias": False,
+                       "value_bias": False}, "logits"),
     ("gpt2", {**c.GPT2, **SMALL, "tied": True, "head_bias": True}, "logits"),
     ("gpt2-untied", {**c.GPT2, **SMALL}, "probabilities"),
     ("bert", {**c.BERT, **SMALL}, "logits"),

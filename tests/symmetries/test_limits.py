@@ -60,6 +60,13 @@ def test_head_channels_that_a_narrow_latent_leaves_empty(a: Architecture, unseen
     assert any("wider than the latent" in reason for reason in limits(a))
 
 
+def test_shared_values_wider_than_the_stream() -> None:
+    """Each of 3 heads may write anything along the channel that the values leave empty, less what GL(d_v) does there."""
+    a = Architecture(3, 3, 2, 4, groups=1, context=4, residual=False)
+    assert account(a).unexplained == (3 * 3 - 4) * (4 - 3)
+    assert any("share" in reason for reason in limits(a))
+
+
 @pytest.mark.parametrize("name", presets())
 def test_small_instances_of_production_models_stay_clear_of_them(name: str) -> None:
     assert [reason for reason in limits(scaled_down(preset(name))) if "expert" not in reason] == []
