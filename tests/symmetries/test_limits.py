@@ -61,7 +61,7 @@ def test_head_channels_that_a_narrow_latent_leaves_empty(a: Architecture, unseen
 
 
 def test_shared_values_wider_than_the_stream() -> None:
-    """Each of 3 heads may write anything along the channel that the values leave empty, less what GL(d_v) does there."""
+    """Each of 3 heads writes freely along the channel that the values leave empty; GL(d_v) has 4 of these."""
     a = Architecture(3, 3, 2, 4, groups=1, context=4, residual=False)
     assert account(a).unexplained == (3 * 3 - 4) * (4 - 3)
     assert any("share" in reason for reason in limits(a))
