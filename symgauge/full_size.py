@@ -13,6 +13,7 @@ from sympy import Expr, Integer
 
 from symgauge.architecture import Architecture
 from symgauge.symmetries import Output, families, paper_dimension
+from symgauge.symmetries.first_layer import surpluses
 from symgauge.symmetries.symbols import evaluate
 from symgauge.wiring import wire
 
@@ -32,7 +33,10 @@ class Share:
 
 @dataclass(frozen=True)
 class FullSize:
-    """The dimension of an architecture's known continuous symmetries; ``paper`` is the gauge paper's count."""
+    """The dimension of an architecture's known continuous symmetries; ``paper`` is the gauge paper's count.
+
+    surplus: what a first layer has beside its families for want of tokens, where it has any.
+    """
 
     architecture: Architecture
     output: Output
@@ -40,14 +44,19 @@ class FullSize:
     paper_formula: Expr
     paper: int
     families: tuple[Share, ...]
+    surplus: tuple[Share, ...] = ()
+
+    @property
+    def shares(self) -> tuple[Share, ...]:
+        return (*self.families, *self.surplus)
 
     @property
     def formula(self) -> Expr:
-        return sum((share.formula for share in self.families), Integer(0)).expand()
+        return sum((share.formula for share in self.shares), Integer(0)).expand()
 
     @property
     def dimension(self) -> int:
-        return sum(share.dimension for share in self.families)
+        return sum(share.dimension for share in self.shares)
 
     def as_dict(self) -> dict[str, object]:
         """Plain data for JSON."""
@@ -59,8 +68,13 @@ class FullSize:
             "paper_formula": str(self.paper_formula),
             "nullity": self.dimension,
             "formula": str(self.formula),
-            "families": {s.name: {"dimension": s.dimension, "formula": str(s.formula)} for s in self.families},
+            "families": _parts(self.families),
+            "surplus": _parts(self.surplus),
         }
+
+
+def _parts(shares: tuple[Share, ...]) -> dict[str, dict[str, object]]:
+    return {share.name: {"dimension": share.dimension, "formula": str(share.formula)} for share in shares}
 
 
 def full_size(architecture: Architecture, output: Output = "logits") -> FullSize:
@@ -68,6 +82,7 @@ def full_size(architecture: Architecture, output: Output = "logits") -> FullSize
     a, short = architecture, shortened(architecture)
     paper = paper_dimension(a)
     shares = [(family, family.dimension(short)) for family in families(short, output)]
+    extra = [(each, evaluate(each.difference, a)) for each in surpluses(a)]
     return FullSize(
         architecture=a,
         output=output,
@@ -75,6 +90,7 @@ def full_size(architecture: Architecture, output: Output = "logits") -> FullSize
         paper_formula=paper,
         paper=evaluate(paper, a),
         families=tuple(Share(f.name, f.title, formula, evaluate(formula, a)) for f, formula in shares),
+        surplus=tuple(Share(x.name, x.title, x.difference, more) for x, more in extra if more > 0),
     )
 
 

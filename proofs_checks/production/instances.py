@@ -22,6 +22,7 @@ from symgauge.layout import Layout
 from symgauge.presets import preset, scaled_down
 from symgauge.symmetries import dimension as formula
 from symgauge.symmetries import families
+from symgauge.symmetries.first_layer import surplus
 from symgauge.symmetries.symbols import evaluate
 from symgauge.wiring import wire
 
@@ -52,7 +53,7 @@ def _measure(label: str, target: Architecture | nn.Module) -> Instance:
     module, a, layout = describe(target)
     fibre = dimension(module, natural_inputs(a), rounds=ROUNDS)
     account = account_for(module, natural_inputs(a), a, layout, fibre=fibre)
-    return Instance(label, account, layout, evaluate(formula(a), a))
+    return Instance(label, account, layout, evaluate(formula(a), a) + surplus(a))
 
 
 @lru_cache
@@ -151,6 +152,8 @@ def gpt_neox() -> list[Instance]:
     tiny = {"hidden_size": 6, "num_attention_heads": 2, "intermediate_size": 2, "vocab_size": 17}
     return [
         reference(small("gpt-neox-20b", 1, d_model=5, heads=2, vocabulary=17, **sizes)),
+        # As at full size, with too few tokens for the first layer.
+        reference(small("gpt-neox-20b", 1, d_model=4, heads=2, vocabulary=8, **sizes)),
         reference(small("gpt-neox-20b", 2, d_model=5, heads=1, vocabulary=13, **sizes)),
         transformers("gpt_neox", 1, rope_parameters=rope, **tiny),
     ]
@@ -178,8 +181,11 @@ def deepseek_v3() -> list[Instance]:
         "qk_rope_head_dim": 2, "v_head_dim": 2, "n_routed_experts": 3, "n_group": 1, "n_shared_experts": 1,
         "moe_intermediate_size": 1, "vocab_size": 15, "max_position_embeddings": 4,
     }  # fmt: skip
+    few = {**wide, "latent": Latent(query=4, key_value=4, d_rope=2), "d_v": 3, "vocabulary": 9}
     return [
         reference(small("deepseek-v3", 1, context=7, experts=experts, **wide, **both)),
+        # As at full size, with too few tokens for both latents of the first layer.
+        reference(small("deepseek-v3", 1, context=7, experts=late, **{**both, **few})),
         reference(small("deepseek-v3", 2, context=5, experts=late, **narrow, **both)),
         transformers("deepseek_v3", 1, **tiny),
     ]

@@ -16,6 +16,7 @@ from symgauge.full_size import FullSize, full_size
 from symgauge.presets import preset
 from symgauge.symbolic.dimensions import SYMBOLS, Dimension
 from symgauge.symmetries import symbols
+from symgauge.symmetries.first_layer import surplus
 
 
 def stated(statement: str) -> tuple[int, int]:
@@ -56,7 +57,7 @@ def _at_full_size(evidence: EvidenceLog, claim_id: str, statement: str, by_hand:
     }
     if by_hand is not None:
         figures["derived by hand"] = equal(_value(by_hand, full), full.dimension)
-    shares = {f"`{share.name}`": share.dimension for share in full.families}
+    shares = {f"`{share.name}`": share.dimension for share in full.shares}
     evidence.exact("the formula at full size, by family", only=claim_id, figures={**figures, **shares})
 
 
@@ -83,7 +84,7 @@ def _account(evidence: EvidenceLog, instance: Instance, by_hand: Dimension | Non
         "parameters": fibre.parameters,
         "rank": fibre.rank,
         "nullity": equal(fibre.nullity, instance.formula),
-        "unexplained": equal(account.unexplained, 0),
+        "unexplained": equal(account.unexplained, surplus(account.architecture)),
         "generators outside the kernel": equal(sum(share.violations for share in account.families), 0),
         "rank settled": equal(fibre.saturated, True),
         "primes agree": equal(fibre.agree, True),

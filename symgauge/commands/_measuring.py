@@ -163,7 +163,7 @@ def summary(fibre: FibreDimension) -> list[list[str]]:
 
 def print_full_size(full: FullSize) -> None:
     """The formula's parts at full size."""
-    rows = [[s.name, str(s.formula), f"{s.dimension:,}"] for s in full.families if s.dimension]
+    rows = [[s.name, str(s.formula), f"{s.dimension:,}"] for s in full.shares if s.dimension]
     rows.append(["all", str(full.formula), f"{full.dimension:,}"])
     rows.append(["the gauge paper's count", str(full.paper_formula), f"{full.paper:,}"])
     title = f"{full.architecture.name} at full size, {full.parameters:,} parameters: known symmetries by formula"
