@@ -95,8 +95,8 @@ def explained(a: Architecture) -> bool:
     remark="Not from the paper: what should stand where it claims maximality. Sizes are pairwise distinct where the "
     "budget allows it. Degenerate architectures that `symgauge.symmetries.group.limits` names are not drawn; of "
     "published models it names the first layers of GPT-NeoX-20B and DeepSeek-V3 at full size. Nor are two layers of "
-    "sandwich norms drawn, which leave too few probes. Models with two layers of other norms have at least 5,000 token "
-    "sequences, and of models with experts those count whose experts are all chosen by some probe.",
+    "sandwich norms drawn, which leave too few probes. Models with two layers of other norms, or with experts, have at "
+    "least 5,000 token sequences; of the latter those count whose experts are all chosen by some probe.",
 )
 def test_nothing_is_unexplained_in_drawn_architectures(evidence: EvidenceLog) -> None:
     kinds = SMALL + LARGE[: scale(0, len(LARGE))]
