@@ -39,8 +39,8 @@ def _inverted(m: str, x: int, n: str, y: int) -> bool:
 
 SEQUENCES = 5000
 """Fewest token sequences V^T of a model that shows little of itself in each. With two layers of norms one in ten to a
-hundred is usable in exact arithmetic, since every root of the second layer may fail (7³ = 343 left 34); experts that are
-seldom chosen are seen at few positions."""
+hundred is usable in exact arithmetic, since every root of the second layer may fail (7³ = 343 left 34); experts that
+are seldom chosen are seen at few positions."""
 
 
 def enough_sequences(a: Architecture) -> bool:
