@@ -1,17 +1,20 @@
 """How hard to sample: the Hypothesis profiles dev, ci (the default) and thorough, and counts that follow them.
 
-dev tries a few examples and shows its own failures fast; ci is deterministic; thorough tries many, with fresh seeds.
-No profile keeps a database of examples, so a run depends on its inputs only and leaves no files behind.
+dev tries a few examples and shows failures fast; ci is deterministic; thorough tries many. Those two draw a seed
+of their own, unless SYMGAUGE_SEED gives one, and evidence names it. No profile keeps a database of examples, so a run
+depends on its inputs only and leaves no files behind.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 from typing import Any
 
 from symgauge.errors import InvalidInput
 
 VARIABLE = "SYMGAUGE_PROFILE"
+SEED_VARIABLE = "SYMGAUGE_SEED"
 DEFAULT = "ci"
 PROFILES: dict[str, dict[str, Any]] = {
     "dev": {"max_examples": 5, "derandomize": False},
@@ -47,12 +50,26 @@ def activate(name: str | None = None) -> str:
         )
     settings.load_profile(f"symgauge-{chosen}")
     _active = chosen
+    sampling_seed()
     return chosen
 
 
 def active() -> str:
     """The name of the active profile."""
     return _active or check(os.environ.get(VARIABLE) or DEFAULT)
+
+
+def sampling_seed() -> int | None:
+    """What examples are drawn from in the profiles that draw afresh, the same in worker processes; None in ci.
+
+    Raises InvalidInput for a SYMGAUGE_SEED that is no whole number.
+    """
+    if PROFILES[active()]["derandomize"]:
+        return None
+    text = os.environ.setdefault(SEED_VARIABLE, str(secrets.randbelow(2**32)))
+    if not text.isdecimal():
+        raise InvalidInput(f"{SEED_VARIABLE} is {text!r}; expected a whole number that is not negative")
+    return int(text)
 
 
 def scale(default: int, thorough: int, dev: int | None = None) -> int:

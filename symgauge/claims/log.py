@@ -46,6 +46,8 @@ class EvidenceLog:
     def property(self, summary: str, trial: Trial, **details: Any) -> Evidence:
         """A Hypothesis property, as run by `for_all`. When it passes, the check needs a control as well."""
         found: dict[str, Any] = {"cases": trial.cases, "counterexample": trial.counterexample}
+        if trial.seed is not None:
+            details["figures"] = {**details.get("figures", {}), "Hypothesis seed": trial.seed}
         return self.add(Kind.PROPERTY, summary, trial.passed, **found | details)
 
     def numeric(self, summary: str, passed: Outcome = ..., **details: Any) -> Evidence:

@@ -9,11 +9,15 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Trial:
-    """What a property run came to: whether it passed, on how many examples, and the smallest failing one found."""
+    """What a property run came to: whether it passed, on how many examples, and the smallest failing one found.
+
+    seed: what Hypothesis drew from, None where the profile is deterministic.
+    """
 
     passed: bool
     cases: int
     counterexample: str = ""
+    seed: int | None = None
 
 
 def for_all(check: Callable[..., object], *, examples: int | None = None, **strategies: Any) -> Trial:
@@ -26,6 +30,9 @@ def for_all(check: Callable[..., object], *, examples: int | None = None, **stra
         evidence.property("addition commutes", trial)
     """
     from hypothesis import given, settings
+    from hypothesis import seed as drawn_from
+
+    from symgauge.profiles import sampling_seed
 
     passed = 0
     failing: dict[str, Any] = {}
@@ -41,12 +48,14 @@ def for_all(check: Callable[..., object], *, examples: int | None = None, **stra
             raise
         passed += 1
 
-    run = given(**strategies)(attempt)
+    run, seed = given(**strategies)(attempt), sampling_seed()
+    if seed is not None:
+        run = drawn_from(seed)(run)
     if examples is not None:
         run = settings(max_examples=examples)(run)
     try:
         run()
     except AssertionError:
         text = ", ".join(f"{name}={value!r}" for name, value in failing.items())
-        return Trial(False, passed, f"`{text}`")
-    return Trial(True, passed)
+        return Trial(False, passed, f"`{text}`", seed)
+    return Trial(True, passed, seed=seed)

@@ -19,6 +19,7 @@ def command(
     json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the ledger to FILE as JSON.")] = None,
     workers: Annotated[int, typer.Option(min=0, help="Processes to run checks in; 0 chooses.")] = 0,
     profile: Annotated[str, typer.Option(help="How hard to sample: dev, ci or thorough.")] = "",
+    seed: Annotated[int | None, typer.Option(min=0, help="Draw samples from this seed again (dev, thorough).")] = None,
 ) -> None:
     """Check claims; exit status 0 only if every computed verdict is the one on record."""
     from symgauge import profiles
@@ -31,6 +32,8 @@ def command(
     from symgauge.verification import run_checks
 
     chosen_profile = profiles.check(profile or profiles.active())
+    if seed is not None:
+        os.environ[profiles.SEED_VARIABLE] = str(seed)
     known = catalogue(checks_folder())
     ids = choose(select or (), list(known.claims))
     if not ids:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 from symgauge import profiles
-from symgauge.claims import for_all
+from symgauge.claims import EvidenceLog, for_all
 from symgauge.claims.catalogue import catalogue, checks_folder
 from symgauge.claims.select import select
 from symgauge.errors import InvalidInput
@@ -110,6 +110,33 @@ def test_profiles_set_hypothesis(name, examples) -> None:
     code += "print(d.max_examples, d.derandomize, d.deadline, d.database)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == [str(examples), str(name == "ci"), "None", "None"]
+
+
+def test_samples_drawn_afresh_have_a_seed_that_draws_them_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = (
+        "from symgauge import profiles; from symgauge.claims import for_all; from hypothesis import strategies as st\n"
+        "profiles.activate('thorough'); seen = []\n"
+        "print(for_all(lambda a: seen.append(a) is None, a=st.integers(0, 10**6), examples=20).seed, seen)"
+    )
+    drawn = []
+    for seed in ("7", "7", "8"):
+        monkeypatch.setenv(profiles.SEED_VARIABLE, seed)
+        drawn.append(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+    assert drawn[0] == drawn[1]
+    assert drawn[0].split(" ", 1)[1] != drawn[2].split(" ", 1)[1]
+    assert [each.split()[0] for each in drawn] == ["7", "7", "8"]
+    monkeypatch.setattr(profiles, "_active", "thorough")
+    trial = for_all(lambda a: True, a=st.integers(), examples=3)
+    log = EvidenceLog([])
+    assert log.property("p", trial, figures={"seed": 0}).figures == {"seed": 0, "Hypothesis seed": 8}
+    monkeypatch.setenv(profiles.SEED_VARIABLE, "-1")
+    with pytest.raises(InvalidInput, match="SYMGAUGE_SEED is '-1'"):
+        profiles.sampling_seed()
+    monkeypatch.delenv(profiles.SEED_VARIABLE)
+    assert profiles.sampling_seed() == profiles.sampling_seed()
+    monkeypatch.setattr(profiles, "_active", "ci")
+    assert profiles.sampling_seed() is None
+    assert for_all(lambda a: True, a=st.integers(), examples=3).seed is None
 
 
 def test_properties_become_outcomes() -> None:
