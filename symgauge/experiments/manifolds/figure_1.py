@@ -93,6 +93,7 @@ def run(setting: Setting) -> Result:
     kept = kept_accuracy(main, setting.device)
     kept_moved = kept_accuracy(same[FREE], setting.device)
     raw = torch.stack([found["trained"][name] for name in gauges.RAW]).double()
+    by_layer = raw.mean(-1)
     qk, vo = raw[:2].mean().item(), raw[2:].mean().item()
     low, high = printed.DIMENSION
     factor = high / ((low + high) / 2)
@@ -101,11 +102,15 @@ def run(setting: Setting) -> Result:
         key="figure-1",
         title="Dimension of the path of the weights",
         place="4.1, Figure 1",
-        protocol=_protocol(main),
+        protocol=_protocol(main, noise, sgd),
         comparisons=[
             Comparison("$r_{90}$, mean of all matrices, layers, seeds", middle, raw.mean().item(), factor),
             Comparison("$r_{90}$, mean of $W_Q, W_K$", middle, qk, factor),
             Comparison("$r_{90}$, mean of $W_V, W_O$", middle, vo, factor, note="3–4 is 3.5 within a factor 8/7"),
+            *(
+                Comparison(f"{which} of a matrix in a layer, mean of seeds", None, value, note="source: 3 to 5")
+                for which, value in (("smallest", by_layer.min().item()), ("largest", by_layer.max().item()))
+            ),
             Comparison("null: random walk in many dimensions", None, walk, note=f"{n} snapshots, closed form"),
             Comparison("null: labels drawn at random", None, _raw_mean(found["no task"])),
             Comparison("null: straight line", None, 1),
@@ -114,7 +119,13 @@ def run(setting: Setting) -> Result:
             Comparison("invariant $W_QW_K^\\top$ per head, mean", None, _mean(found["trained"], "W_Q W_Kᵀ")),
             Comparison("invariant $W_VW_O$ per head, mean", None, _mean(found["trained"], "W_V W_O")),
         ],
-        tables=[_table(found, walk), _seeds(found["trained"], main.seeds), _kept(kept, kept_moved)],
+        tables=[
+            _table(found, walk),
+            _layers(found["trained"], found["no task"]),
+            _seeds(found["trained"], main.seeds),
+            _accuracy(right, main.tasks[0].classes),
+            _kept(kept, kept_moved),
+        ],
         figures=[_figure(found, main, noise, kept, kept_moved)],
         settings={"seed": setting.seed, "seeds": len(main.seeds), "snapshots": n, "interval": main.protocol.interval},
         open_choices={
@@ -127,10 +138,11 @@ def run(setting: Setting) -> Result:
     )
 
 
-def _protocol(main: Trajectory) -> str:
+def _protocol(main: Trajectory, noise: Trajectory, sgd: Trajectory) -> str:
     s, p = main.sizes, main.protocol
     return (
-        f"{len(main.seeds)} seeds, trained as one batch: {main.tasks[0]}; attention only, $d = {s.d}$, {s.heads} "
+        f"{len(main.seeds)} seeds ({len(noise.seeds)} without a task, {len(sgd.seeds)} of SGD): {main.tasks[0]}; "
+        f"attention only, $d = {s.d}$, {s.heads} "
         f"heads, {s.layers} layers, {s.parameters:,} parameters; {p.steps} steps. $r_{{90}}$ is the least number of "
         "principal components of the path of one flattened matrix with 90 % of its variance. *No task*: labels drawn "
         "at random, all else alike. *Gauge controls*: the trained path with $W_QA$, $W_KA^{-\\top}$, $W_VC$, "
@@ -162,9 +174,23 @@ def _table(found: Mapping[str, Ranks], walk: int) -> Table:
     )
 
 
+def _layers(found: Ranks, null: Ranks) -> Table:
+    def row(name: str, what: str, each: Ranks) -> list[str | float]:
+        return [name, what, *(round(v, 2) for v in each[name].double().mean(1).tolist())]
+
+    rows = [row(name, what, each) for name in NAMES for what, each in (("trained", found), ("no task", null))]
+    layers = len(found[NAMES[0]])
+    return Table("r90 by layer, mean of seeds", ["path of", "", *(f"layer {i}" for i in range(layers))], rows)
+
+
 def _seeds(found: Ranks, seeds: Sequence[int]) -> Table:
     rows = [[name, *(round(v, 2) for v in found[name].double().mean(0).tolist())] for name in NAMES]
     return Table("r90 of the trained path by seed, mean over layers", ["path of", *map(str, seeds)], rows)
+
+
+def _accuracy(right: Mapping[str, float], classes: int) -> Table:
+    rows = [[name, round(1 / classes, 3), round(right[key], 3)] for name, key in (("AdamW", "main"), ("SGD", "sgd"))]
+    return Table("Final accuracy, mean of seeds", ["optimizer", "chance", "accuracy"], rows)
 
 
 def _kept(kept: Mapping[int, Tensor], moved: Mapping[int, Tensor]) -> Table:

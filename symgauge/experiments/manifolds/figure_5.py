@@ -16,7 +16,7 @@ from symgauge.experiments.suite import Experiment, Setting
 from symgauge.models.marked_sum import Sizes, Trajectory
 from symgauge.numeric.commutators import random_share
 
-EVERY = {"small": (4, 12), "paper": (2, 6)}  # snapshots between measurements: main training, the others
+EVERY = {"small": (4, 12), "paper": (2, 9)}  # snapshots between measurements: main training, the others
 FIFTH = 0.2  # the source's "early" and "late": the first and last fifth of the measurements
 
 
