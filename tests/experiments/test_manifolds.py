@@ -231,6 +231,13 @@ def test_early_and_late() -> None:
     assert (figure_5.early(values), figure_5.late(values)) == (0.0, 8.0)
 
 
+def test_what_is_said_of_the_ratio_follows_it() -> None:
+    assert "comes with the rounding" in figure_5._turn((4.1, 1.4), (5.4, 4.5))
+    assert "in either precision" in figure_5._turn((9.7, 2.1), (9.7, 2.1))
+    assert "in float64 alone" in figure_5._turn((4.0, 3.0), (9.7, 2.1))
+    assert "does not fall" in figure_5._turn((4.0, 3.0), (4.0, 5.0))
+
+
 def test_seeds_are_independent_of_what_is_trained_beside_them(short: Trajectory) -> None:
     ids = TASK.batches(torch.Generator().manual_seed(3), 1, 4)[0][0]
     logits = vmap(function_of(SIZES), in_dims=(0, None))(short.theta[-1], ids)[0]

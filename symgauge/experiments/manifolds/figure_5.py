@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -200,9 +200,8 @@ def _figure(main: Trajectory, found: Mapping[str, Measured], made: float) -> Fig
     ]
     return Figure(
         "commutators",
-        "Commutators along training, medians over seeds. In float32, the precision of the source's code, the defect "
-        "grows and the ratio falls while δ turns into rounding errors (last panel: errors above 1); in float64 "
-        "neither happens to that extent.",
+        "Commutators along training, medians over seeds. Where the last panel's error is above 1, δ in float32, the "
+        "precision of the source's code, is rounding.",
         [
             Panel("share in the basis over that of random planes", "training step", "ratio", ratio,
                   levels={"random": 1.0, "source, early": printed.EARLY, "source, late": printed.LATE}),
@@ -215,20 +214,28 @@ def _figure(main: Trajectory, found: Mapping[str, Measured], made: float) -> Fig
     )  # fmt: skip
 
 
+def _turn(single: Sequence[float], double: Sequence[float]) -> str:
+    """Whether alignment falls as training converges, and with which precision; a fall is one by a third or more."""
+    rounded, exact = (after < before / 1.5 for before, after in (single, double))
+    if exact:
+        return f"Alignment does fall as training converges, {'in either precision' if rounded else 'in float64 alone'}."
+    if rounded:
+        return "The fall comes with the rounding: alignment does not leave the execution basis as training converges."
+    return "Alignment does not fall as training converges."
+
+
 def _findings(found: Mapping[str, Measured], base: Mapping[str, float]) -> list[str]:
     m, idle, gauge = found.values()
     made, live, _ = base.values()
-    single, double = ([f"{pick(v) / made:.1f}" for pick in (early, late)] for v in (m.share_single, m.share))
+    single, double = ([pick(v) / made for pick in (early, late)] for v in (m.share_single, m.share))
     growth, growth_single = (late(v) / early(v) for v in (m.defect, m.defect_single))
     largest = m.share.max().item()
     return [
-        f"In float32 δ is lost in rounding: its relative error is {early(m.single_error):.2g} early and "
-        f"{late(m.single_error):.2g} late. The defect then grows {growth_single:.0f}-fold in float32, "
-        f"{growth:.1f}-fold "
-        "in float64.",
-        f"The fall of the ratio comes with the rounding: from {single[0]} to {single[1]} in float32, from "
-        f"{double[0]} to "
-        f"{double[1]} in float64. At this scale alignment does not leave the execution basis as training converges.",
+        f"The relative error of δ in float32 is {early(m.single_error):.2g} early and {late(m.single_error):.2g} late"
+        f"{': δ is lost in rounding' if late(m.single_error) > 1 else ''}. The defect grows {growth_single:.0f}-fold "
+        f"in float32, {growth:.1f}-fold in float64.",
+        f"The ratio goes from {single[0]:.1f} to {single[1]:.1f} in float32, from {double[0]:.1f} to {double[1]:.1f} "
+        f"in float64. {_turn(single, double)}",
         f"Dead parameters inflate every ratio by {live / made:.2f}.",
         f"Late, without a task the ratio (to parameters in use) is {late(idle.share) / live:.1f}, with the task "
         f"{late(m.share) / live:.1f}, for the same functions at another point of their fibres "

@@ -168,7 +168,8 @@ def _findings(
         + ".",
         f"The number depends on which part of training is looked at: {_raw(whole):.2f} for all snapshots, "
         f"{_raw(quarter):.2f} for the first quarter, {_raw(rest):.2f} for the rest.",
-        f"The bases of two seeds overlap by {same:.3f}, random planes by {chance:.3f}: orientations are unrelated.",
+        f"The bases of two seeds overlap by {same:.3f}, random planes by {chance:.3f}"
+        f"{': orientations are unrelated' if same < 1.2 * chance else ''}.",
     ]
 
 
