@@ -8,7 +8,7 @@ import sympy as sp
 import torch
 
 from proofs_checks.manifolds import printed
-from proofs_checks.manifolds.support import measured, proves
+from proofs_checks.manifolds.support import SCALES, measured, proves
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
 from symgauge.numeric.trajectories import random_walk_spectrum, rank_at, spectrum
 from symgauge.profiles import scale
@@ -64,13 +64,14 @@ def test_dimension_is_not_intrinsic(evidence: EvidenceLog) -> None:
         figures={"above": equal(sum(rank_at(v) > -(-9 * len(v) // 10) for v in drawn), 0)},
         cases=len(drawn),
     )
-    free = measured("figure-1", "gauge control: same functions, new elements")
-    scaled = measured("figure-1", "gauge control: same functions, growing elements")
-    evidence.numeric(
-        "recorded: mean $r_{90}$ of trained paths, gauge-moved in two ways",
-        on="correction",
-        figures={"new elements": at_least(round(free, 2), 20), "growing elements": at_most(round(scaled, 2), 2)},
-    )
+    for size in SCALES:
+        free = measured("figure-1", "gauge control: same functions, new elements", size)
+        scaled = measured("figure-1", "gauge control: same functions, growing elements", size)
+        evidence.numeric(
+            f"recorded at scale {size}: mean $r_{{90}}$ of trained paths, gauge-moved in two ways",
+            on="correction",
+            figures={"new elements": at_least(round(free, 2), 20), "growing elements": at_most(round(scaled, 2), 2)},
+        )
     evidence.control(
         r"$(W_QA)(W_KA)^\top$ is another function",
         not proves(lambda: prove_equal((w_q * a) * (w_k * a).T, w_q * w_k.T)),
@@ -152,7 +153,8 @@ def test_invariance_of_r90(evidence: EvidenceLog) -> None:
     verdict="refuted",
     correction=r"A random walk in any number of dimensions has $r_{90} = 6$ at 40 snapshots (first component 60.9 "
     r"%), a "
-    r"straight line 1, and no path of $n$ snapshots more than $\lceil0.9(n-1)\rceil$. Ambient dimension plays no part.",
+    r"straight line 1, and no path of $n$ snapshots more than $\lceil0.9(n-1)\rceil$. Ambient dimension plays no part, "
+    r"nor does learning: the model trained on labels drawn at random has as few.",
 )
 def test_random_walk(evidence: EvidenceLog) -> None:
     low, high = t.share_bounds(printed.SNAPSHOTS, 5), t.share_bounds(printed.SNAPSHOTS, 6)
@@ -195,6 +197,14 @@ def test_random_walk(evidence: EvidenceLog) -> None:
         f"a walk drawn in {wide:,} dimensions, and a straight line",
         on="correction",
         figures={"walk": equal(rank_at(spectrum(walk)), 6), "line": equal(rank_at(spectrum(line)), 1)},
+    )
+    null, trained = (
+        measured("figure-1", name, "paper") for name in ("null: labels drawn at random", "$r_{90}$, mean of all")
+    )
+    evidence.numeric(
+        "recorded at scale paper: mean $r_{90}$ without anything to learn over that of the task",
+        on="correction",
+        figures={"ratio": at_most(round(null / trained, 2), 1.0)},
     )
     independent = torch.randn(printed.SNAPSHOTS, wide, generator=generator)
     evidence.control(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from proofs_checks.manifolds.support import experiment, measured
+from proofs_checks.manifolds.support import SCALES, measured, table
 from symgauge.claims import EvidenceLog, at_least, at_most, claim
 
 
@@ -13,24 +13,25 @@ from symgauge.claims import EvidenceLog, at_least, at_most, claim
     statement="Feed-forward layers disrupt the low-dimensional picture: higher-dimensional paths, and worse "
     "generalization.",
     verdict="not-reproducible",
-    remark="Small scale, recorded, five seeds: paths are no higher-dimensional with them, and accuracy is 1 with and "
-    "without.",
+    remark="Small scale, five seeds: paths are no higher-dimensional with them. At the source's size, one seed: a mean "
+    "of 4.75 against 4.0 without, from $W_V$ and $W_O$. Accuracy is 1 with and without at either size.",
 )
 def test_feed_forward(evidence: EvidenceLog) -> None:
     evidence.missing("dimensions and accuracies with feed-forward layers", "the training budget compared")
-    without = measured("robustness", "$r_{90}$, four matrices: main")
-    layers = measured("robustness", "$r_{90}$, four matrices: with feed-forward layers")
-    (table,) = [each for each in experiment("robustness").tables if each.title.startswith("r90 by training")]
-    column = list(table.columns).index("final accuracy, mean")
-    accuracy = {row[0]: row[column] for row in table.rows}
-    evidence.numeric(
-        "mean $r_{90}$ with feed-forward layers over that without; accuracies",
-        on="reproduction",
-        figures={
-            "ratio": at_least(round(layers / without, 2), 1.25),
-            "accuracy with": at_most(accuracy["feed-forward"], accuracy["main"] - 0.01),
-        },
-    )
+    for size in SCALES:
+        without = measured("robustness", "$r_{90}$, four matrices: main", size)
+        layers = measured("robustness", "$r_{90}$, four matrices: with feed-forward layers", size)
+        trainings = table("robustness", "r90 by training", size)
+        column = list(trainings.columns).index("final accuracy, mean")
+        accuracy = {row[0]: row[column] for row in trainings.rows}
+        evidence.numeric(
+            f"recorded at scale {size}: mean $r_{{90}}$ with feed-forward layers over that without; accuracies",
+            on="reproduction",
+            figures={
+                "ratio": at_least(round(layers / without, 2), 1.25),
+                "accuracy with": at_most(accuracy["feed-forward"], accuracy["main"] - 0.01),
+            },
+        )
 
 
 @claim(

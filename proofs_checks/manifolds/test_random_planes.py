@@ -9,7 +9,7 @@ import sympy as sp
 import torch
 
 from proofs_checks.manifolds import printed
-from proofs_checks.manifolds.support import measured
+from proofs_checks.manifolds.support import SCALES, measured
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
 from symgauge.models.marked_sum import Sizes
 from symgauge.numeric.commutators import random_share, share_in
@@ -156,7 +156,8 @@ def test_parameterization(evidence: EvidenceLog) -> None:
     r"the "
     r"parameters in use they are 5.8 and 1.26, among the attention matrices 5.5 and 1.19.",
     remark="“Early” is the first fifth of the measurements that have a basis, steps 2,000 to 5,000 of 20,000, not of "
-    "training.",
+    "training. Our training at the source's size has, against its baseline, 6.9 and 1.9 in float32, as its code "
+    "computes it, and 10.7 and 7.3 in float64.",
 )
 def test_ten_times(evidence: EvidenceLog) -> None:
     evidence.audit(
@@ -195,6 +196,7 @@ def test_ten_times(evidence: EvidenceLog) -> None:
     r"0.991$. The code "
     r"plots $1-\rho$, which falls to 0.87. And a random plane of 60 dimensions leaves more than 99.99 %, so that much "
     r"being perpendicular shows nothing.",
+    remark=r"Our training at the source's size has a least $1-\rho$ of 0.866 and a least $\sqrt{1-\rho^2}$ of 0.991.",
 )
 def test_perpendicular(evidence: EvidenceLog) -> None:
     largest = printed.SHARE[1]
@@ -226,23 +228,24 @@ def test_perpendicular(evidence: EvidenceLog) -> None:
     place="4.3, Figure 4",
     statement=r"The execution basis holds more of the commutator than random planes.",
     verdict="reproduced",
-    remark="Small scale, recorded, float64, five seeds. A training without a task and the basis of another seed do "
-    "not; the "
+    remark="At either size, float64, five seeds. A training without a task and the basis of another seed do not; the "
     "gradient itself does as much as its commutator.",
 )
 def test_alignment(evidence: EvidenceLog) -> None:
-    early, late = (
-        measured("figure-5", f"{when}, float64, baseline of parameters in use") for when in ("early", "late")
-    )
-    evidence.numeric(
-        r"$\rho_{exec}/\rho_{rand}$ against planes among the parameters in use",
-        on="reproduction",
-        figures={"early": at_least(round(early, 2), 2.0), "late": at_least(round(late, 2), 2.0)},
-    )
-    nulls = [
-        measured("figure-5", f"null: late, {what}") for what in ("training without a task", "basis of another seed")
-    ]
-    evidence.control(
-        "a training without a task, and the basis of another seed, stay below 1.2",
-        figures={"largest": at_most(round(max(nulls), 2), 1.2)},
-    )
+    for size in SCALES:
+        early, late = (
+            measured("figure-5", f"{when}, float64, baseline of parameters in use", size) for when in ("early", "late")
+        )
+        evidence.numeric(
+            rf"recorded at scale {size}: $\rho_{{exec}}/\rho_{{rand}}$ against planes among the parameters in use",
+            on="reproduction",
+            figures={"early": at_least(round(early, 2), 2.0), "late": at_least(round(late, 2), 2.0)},
+        )
+        nulls = [
+            measured("figure-5", f"null: late, {what}", size)
+            for what in ("training without a task", "basis of another seed")
+        ]
+        evidence.control(
+            f"a training without a task, and the basis of another seed, stay below 1.2; scale {size}",
+            figures={"largest": at_most(round(max(nulls), 2), 1.2)},
+        )

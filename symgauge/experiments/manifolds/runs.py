@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.func import vmap
 
+from symgauge.errors import InvalidInput
 from symgauge.experiments.manifolds import kept
 from symgauge.experiments.suite import Setting, Tick, silent
 from symgauge.models.marked_sum import (
@@ -110,8 +111,16 @@ def _trained(name: str, paper: bool, device: str, seeds: tuple[int, ...], aside:
     else:
         for job in jobs:
             _keep(*job, setting.tick)
-    found = [kept.load(files[seed], *made[seed]) for seed in seeds]
-    return joined([run for run in found if run is not None])
+    return joined([_kept(files[seed], made[seed]) for seed in seeds])
+
+
+def _kept(file: Path, made: tuple[Sizes, Task, int, Protocol, str]) -> Trajectory:
+    run = kept.load(file, *made)
+    if run is None:
+        raise InvalidInput(
+            f"{file} was written by this run and cannot be read; is the disk full, or the folder in use?"
+        )
+    return run
 
 
 def _groups(seeds: Sequence[int], alone: bool) -> list[list[int]]:
