@@ -10,6 +10,7 @@ from symgauge.experiments.result import Figure, Panel, Series
 
 WIDTH, HEIGHT, DPI = 5.2, 3.6, 110  # inches per panel; two panels side by side fit a page on GitHub
 COLUMNS = 2
+ROOM = 5  # labels that find a place beside the data; more of them stand below
 # Okabe and Ito's palette, which colour-blind readers can tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 
@@ -49,7 +50,9 @@ def _panel(ax: Any, panel: Panel) -> None:
         ax.set_xticks(list(panel.ticks.values()), list(panel.ticks))
     ax.grid(alpha=0.25)
     labelled = sum(bool(s.label) for s in panel.series) + len(panel.levels) + len(panel.marks)
-    if labelled:
+    if labelled > ROOM:
+        ax.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2)
+    elif labelled:
         ax.legend(fontsize=8, framealpha=0.8)
 
 
