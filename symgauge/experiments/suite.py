@@ -1,7 +1,7 @@
 """A suite: the experiments of one source, found by file, run one after another, each result kept once it is there.
 
-symgauge/experiments/<suite>/ is the suite's package; its __init__ has TITLE, the source's title. A module there that
-defines EXPERIMENT, an Experiment, is an experiment; modules without it are helpers.
+symgauge/experiments/<suite>/ is the suite's package; its __init__ has TITLE, the source's title, and may have NOTE, for
+its page. A module there that defines EXPERIMENT, an Experiment, is an experiment; modules without it are helpers.
 """
 
 from __future__ import annotations

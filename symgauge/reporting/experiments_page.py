@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
+from types import ModuleType
 
 from symgauge import experiments
 from symgauge.experiments.drawing import draw
@@ -20,7 +21,12 @@ AGREEMENT = {True: "agrees", False: "**differs**", None: ""}
 
 def title(suite: str) -> str:
     """Title of the suite's page."""
-    return f"{import_module(f'{experiments.__name__}.{suite}').TITLE}: experiments run again"
+    return f"{_package(suite).TITLE}: experiments run again"
+
+
+def _package(suite: str) -> ModuleType:
+    """With TITLE, and NOTE where there is something to say of how a suite is measured."""
+    return import_module(f"{experiments.__name__}.{suite}")
 
 
 def recorded_page(suite: str) -> str:
@@ -50,6 +56,7 @@ def page(suite: str, records: Mapping[str, Record]) -> str:
         *(_experiment(suite, key, records) for key in known),
         "## How it was measured",
         *(_provenance(record) for record in records.values()),
+        getattr(_package(suite), "NOTE", ""),
     )
 
 
