@@ -22,8 +22,10 @@ def draw(figure: Figure) -> bytes:
 
     columns = min(COLUMNS, len(figure.panels))
     rows = ceil(len(figure.panels) / columns)
+    # A legend below takes its room from the panel, so there is more of it.
+    height = HEIGHT + (1.0 if any(_labels(panel) > ROOM for panel in figure.panels) else 0)
     canvas = Canvas(
-        figsize=(WIDTH * columns + (1.2 if columns == 1 else 0), HEIGHT * rows), dpi=DPI, layout="constrained"
+        figsize=(WIDTH * columns + (1.2 if columns == 1 else 0), height * rows), dpi=DPI, layout="constrained"
     )
     FigureCanvasAgg(canvas)
     axes = list(canvas.subplots(rows, columns, squeeze=False).flat)
@@ -49,11 +51,15 @@ def _panel(ax: Any, panel: Panel) -> None:
     if panel.ticks:
         ax.set_xticks(list(panel.ticks.values()), list(panel.ticks))
     ax.grid(alpha=0.25)
-    labelled = sum(bool(s.label) for s in panel.series) + len(panel.levels) + len(panel.marks)
-    if labelled > ROOM:
-        ax.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2)
-    elif labelled:
+    if _labels(panel) > ROOM:
+        # The pad, in units of the font size, leaves room for ticks and label whatever the height of the panel.
+        ax.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, 0), borderaxespad=5.5, ncols=2)
+    elif _labels(panel):
         ax.legend(fontsize=8, framealpha=0.8)
+
+
+def _labels(panel: Panel) -> int:
+    return sum(bool(s.label) for s in panel.series) + len(panel.levels) + len(panel.marks)
 
 
 def _series(ax: Any, series: Series, colour: str) -> None:

@@ -98,6 +98,14 @@ def limits(a: Architecture) -> list[str]:
         "the vocabulary is not larger than the stream, so tokens do not act as general vectors": (
             a.is_model and a.vocabulary <= a.d_model
         ),
+        "queries, keys and values with biases take up a constant added to the rows of a table of d_model + 1 tokens": (
+            tables_alone
+            and a.vocabulary == a.d_model + 1
+            and a.norm == "rms"
+            and a.query_bias
+            and a.key_bias
+            and a.value_bias
+        ),
         "the first layer's latent norm sees one vector per token, too few to fix a quadratic form of the latent": (
             tables_alone
             and a.latent is not None

@@ -60,6 +60,28 @@ def test_head_channels_that_a_narrow_latent_leaves_empty(a: Architecture, unseen
     assert any("wider than the latent" in reason for reason in limits(a))
 
 
+@pytest.mark.parametrize(
+    ("vocabulary", "fields", "more"),
+    [
+        (5, {}, 4),
+        (5, {"d_v": 1}, 2),
+        (5, {"d_v": 1, "output_bias": True}, 4),
+        (6, {}, 0),
+        (5, {"query_bias": False}, 0),
+    ],
+)
+def test_one_token_more_than_channels(vocabulary: int, fields: dict[str, Any], more: int) -> None:
+    """A constant on all rows, which values (2 heads) or an output bias take off the stream, and affine maps do not see.
+
+    Each column of an affine map has d + 1 = 5 numbers, as many as there are tokens.
+    """
+    biases = {"query_bias": True, "key_bias": True, "value_bias": True}
+    sizes = {"d_v": 3, "d_ff": 3, "vocabulary": vocabulary, "context": 4, "rotary": Rotary.standard(2)}
+    a = Architecture(4, 2, 2, **{"activation": "silu", "gated": True, **sizes, **biases, **RMS, **fields})
+    assert account(a).unexplained == more
+    assert bool(limits(a)) == (more > 0)
+
+
 def test_shared_values_wider_than_the_stream() -> None:
     """Each of 3 heads writes freely along the channel that the values leave empty; GL(d_v) has 4 of these."""
     a = Architecture(3, 3, 2, 4, groups=1, context=4, residual=False)
