@@ -82,6 +82,17 @@ def test_one_token_more_than_channels(vocabulary: int, fields: dict[str, Any], m
     assert bool(limits(a)) == (more > 0)
 
 
+@pytest.mark.parametrize(
+    ("fields", "more"), [({}, 1), ({"value_bias": False}, 1), ({"ff_bias": True}, 0), ({"d_v": 1}, 0)]
+)
+def test_levels_that_cancel_between_layers(fields: dict[str, Any], more: int) -> None:
+    """One direction for two layers: the first layer's values add a level, the second's take it away."""
+    sizes = {"layers": 2, "d_ff": 2, "context": 4, "value_bias": True}
+    a = Architecture(4, 2, 2, **{"d_v": 3, **sizes, **LAYER, "final_norm": False, **fields})
+    assert account(a).unexplained == more
+    assert bool(limits(a)) == (more > 0)
+
+
 def test_shared_values_wider_than_the_stream() -> None:
     """Each of 3 heads writes freely along the channel that the values leave empty; GL(d_v) has 4 of these."""
     a = Architecture(3, 3, 2, 4, groups=1, context=4, residual=False)
