@@ -106,13 +106,6 @@ def limits(a: Architecture) -> list[str]:
             and a.key_bias
             and a.value_bias
         ),
-        "values of two layers write multiples of 1 that cancel, where only LayerNorms look and no bias is between": (
-            a.layers > 1
-            and a.norm == "layer"
-            and not (a.final_norm or a.output_bias or a.ff_bias)
-            and (a.value_bias or a.norm_offset)
-            and a.groups * a.d_v >= a.d_model
-        ),
         "the first layer's latent norm sees one vector per token, too few to fix a quadratic form of the latent": (
             tables_alone
             and a.latent is not None

@@ -22,8 +22,8 @@ class ValueLevel(Symmetry):
     name = "value-level"
     title = (
         "Values without an output bias beside them write a multiple of **1** (by their bias, or by their LayerNorm's "
-        "offset through 1/γ), which LayerNorms do not see, and the next bias on the stream takes it away. Values must "
-        "be as wide as the stream."
+        "offset through 1/γ), which LayerNorms do not see; the next bias on the stream or the next layer's values take "
+        "it away. Values must be as wide as the stream."
     )
     source = "derived here"
 
@@ -34,22 +34,35 @@ class ValueLevel(Symmetry):
         offsets = {} if a.value_bias else offsets_read(a, w)
         found = []
         for space in spaces(a, w):
+            writers: list[tuple[int, Attention, Norm | None]] = []
             for position, moment in enumerate(space.moments):
-                writers = [attentions[m.weight] for m in moment.writers if m.weight in attentions]
+                here = [attentions[m.weight] for m in moment.writers if m.weight in attentions]
+                norm = offsets.get(here[0].value.weight) if here else None
                 # Where nothing else ever looks, the writers' mean has this already.
-                if not writers or moment.constants or space.centred(position):
-                    continue
-                gap, norm = open_gap(a, w, space, position), offsets.get(writers[0].value.weight)
+                if here and not moment.constants and not space.centred(position) and (a.value_bias or norm):
+                    writers.append((position, here[0], norm))
+            for number, (position, sub, norm) in enumerate(writers):
+                gap, involved = open_gap(a, w, space, position), [(sub, norm, 1)]
+                size = gap.size()[0]
+                if gap.then is None and space.taken and number + 1 < len(writers):
+                    # No bias comes: the next layer's values take away what these have written.
+                    end, closing, its_norm = writers[number + 1]
+                    gap.moments = space.moments[position:end]
+                    involved.append((closing, its_norm, -1))
+                    size = 0 if gap.obstacles() else 1
                 norms = [norm for moment in gap.moments for norm in moment.norms]
-                if norms and gap.size()[0] and (a.value_bias or norm):
-                    found.append(self._site(a, writers[0], gap, norm))
+                if size and norms and all(norm.kind == "layer" for norm in norms):
+                    found.append(self._site(a, gap, involved))
         return found
 
-    def _site(self, a: Architecture, sub: Attention, gap: Gap, norm: Norm | None) -> Site:
+    def _site(self, a: Architecture, gap: Gap, writers: Sequence[tuple[Attention, Norm | None, int]]) -> Site:
         def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
             c = x * torch.ones(a.d_model, dtype=x.dtype, device=x.device)
-            rows = stacked_output(a, roles, sub)
-            t = (c.unsqueeze(0) @ inverse(rows.mT @ rows)) @ rows.mT  # the shortest t with t W_O = c
-            return gap.act(roles, c) | with_values(roles, sub, norm, t.reshape(a.groups, a.d_v))
+            changed = gap.act(roles, c)
+            for sub, norm, sign in writers:
+                rows = stacked_output(a, roles, sub)
+                t = (sign * c.unsqueeze(0) @ inverse(rows.mT @ rows)) @ rows.mT  # the shortest t with t W_O = ±c
+                changed |= with_values(roles, sub, norm, t.reshape(a.groups, a.d_v))
+            return changed
 
-        return Site(s.layer_of(sub.output.weight), Integer(1), 1, act, shifts(1))
+        return Site(s.layer_of(writers[0][0].output.weight), Integer(1), 1, act, shifts(1))

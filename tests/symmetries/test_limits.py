@@ -82,15 +82,15 @@ def test_one_token_more_than_channels(vocabulary: int, fields: dict[str, Any], m
     assert bool(limits(a)) == (more > 0)
 
 
-@pytest.mark.parametrize(
-    ("fields", "more"), [({}, 1), ({"value_bias": False}, 1), ({"ff_bias": True}, 0), ({"d_v": 1}, 0)]
-)
-def test_levels_that_cancel_between_layers(fields: dict[str, Any], more: int) -> None:
-    """One direction for two layers: the first layer's values add a level, the second's take it away."""
+@pytest.mark.parametrize("fields", [{}, {"value_bias": False}, {"ff_bias": True}, {"d_v": 1}, {"layers": 3}])
+def test_levels_that_cancel_between_layers(fields: dict[str, Any]) -> None:
+    """The first layer's values add a multiple of **1**, the next's take it away: nothing is left unexplained."""
     sizes = {"layers": 2, "d_ff": 2, "context": 4, "value_bias": True}
     a = Architecture(4, 2, 2, **{"d_v": 3, **sizes, **LAYER, "final_norm": False, **fields})
-    assert account(a).unexplained == more
-    assert bool(limits(a)) == (more > 0)
+    found = account(a)
+    assert found.complete
+    level = {each.name: each.gain for each in found.families}.get("value-level", 0)
+    assert level == (0 if a.d_v == 1 else a.layers if a.ff_bias else a.layers - 1)
 
 
 def test_shared_values_wider_than_the_stream() -> None:
