@@ -17,7 +17,8 @@ from symgauge.symmetries import symbols as s
 
 @dataclass(frozen=True)
 class Surplus:
-    """name, title: as of a symmetry family; unknowns minus equations, in letters: so many directions if positive."""
+    """name, title: as of a symmetry family; difference: unknowns minus equations, in letters, and so many directions if
+    it is positive."""
 
     name: str
     title: str

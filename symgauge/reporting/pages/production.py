@@ -21,7 +21,11 @@ over all known symmetry families, each counting what those above it do not give.
 
 That nothing else is free is measured, in exact arithmetic, on small instances of the same architecture: our reference
 module, and the unmodified class of `transformers`. On each of them the formula equals parameters minus rank, and the
-generators of the families span the whole kernel. The numbers at full size are the formula's."""
+generators of the families span the whole kernel. The numbers at full size are the formula's.
+
+Two models have more: their first layers see too few tokens for what they hold, so that linear equations, one or more
+per token, leave unknowns free. These directions (`first-layer ...`) are counted and have no generators; a small
+instance with as few tokens has exactly as many, which stand there as unexplained."""
 
 
 def page(ledger: Ledger) -> str:
