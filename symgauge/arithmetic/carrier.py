@@ -118,7 +118,8 @@ def _without_rule(func: Any, args: Any, kwargs: Any) -> Any:
     if plain is not None:
         if not isinstance(args[0], Carrier):
             raise UnsupportedOperation(_ordinary_target(func))
-        return args[0].copy_(_same_shape(func, args[0], plain(*args, **kwargs)))
+        result = plain(*args, **kwargs)
+        return args[0].copy_(result) if result.shape == args[0].shape else _reshaped(func, args[0], result)
     refused = decompositions.refusal(func)
     if refused is not None:
         raise UnsupportedOperation(refused + _where())
@@ -135,10 +136,16 @@ def _ordinary_target(func: Any) -> str:
     )
 
 
-def _same_shape(func: Any, target: Tensor, result: Tensor) -> Tensor:
-    if result.shape != target.shape:
+def _reshaped(func: Any, target: Carrier, view: Any) -> Carrier:
+    """``target`` takes the shape that a view of it has (squeeze_, unsqueeze_)."""
+    if not isinstance(view, Carrier) or view.parent is not target or len(target.views) > 1:
         raise UnsupportedOperation(f"{func} changes a tensor's shape in place{_where()}; use the plain operation")
-    return result
+    if target.parent is not None:
+        outer, inner = target.reading, view.reading
+        target.reading = lambda x: inner(outer(x))
+    target.jet = view.jet
+    target.data = view
+    return target
 
 
 def _first_carrier(args: Any, kwargs: Any) -> Carrier:

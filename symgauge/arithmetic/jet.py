@@ -446,7 +446,7 @@ class Calculus:
         if hull != (0, 0):
             gather = _gather_after(fn, [j.shadow for j in jets], jets[0].shadow.device)
             columns = zip(*(t.parts() for _, t in parts if t is not None), strict=True)
-            tangent = Residues(*(gather(torch.cat([x.flatten(1) for x in same], 1)) for same in columns))
+            tangent = Residues(*(gather(torch.cat([x.reshape(x.shape[0], -1) for x in same], 1)) for same in columns))
         taint = None
         if any(j.taint is not None for j in jets):
             clean = [torch.zeros(j.shape, dtype=torch.bool, device=j.shadow.device) for j in jets]

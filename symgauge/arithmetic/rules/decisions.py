@@ -16,7 +16,7 @@ aten = torch.ops.aten
 
 for _operation in (
     aten.floor, aten.ceil, aten.round, aten.trunc, aten.sgn, aten.signbit, aten.floor_divide, aten.heaviside,
-    aten.isneginf, aten.isposinf, aten.logical_xor, aten.bucketize, aten.searchsorted, aten.isin, aten.count_nonzero,
+    aten.isneginf, aten.isposinf, aten.logical_xor, aten.bucketize, aten.searchsorted, aten.isin, aten.allclose,
 ):  # fmt: skip
     rule(_operation)(_decide(_operation))
 
