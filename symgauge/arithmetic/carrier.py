@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
-from symgauge.arithmetic import decompositions
+from symgauge.arithmetic import complex_pairs, decompositions
 from symgauge.arithmetic.jet import Calculus, Jet
 from symgauge.errors import UnsupportedOperation
 
@@ -84,6 +84,8 @@ class Carrier(Tensor):
         cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
+        if complex_pairs.involved(func, args, kwargs):
+            return complex_pairs.dispatch(func, args, kwargs)
         key = _find(func, _RULES)
         if key not in _RULES:
             return _without_rule(func, args, kwargs)

@@ -77,13 +77,17 @@ def refusal(func: Any) -> str | None:
         return f"{name} draws random numbers: a random function has no fibre. Call module.eval(), or take the noise out"
     if any(a.alias_info is not None and a.alias_info.is_write and a.kwarg_only for a in func._schema.arguments):
         return f"{name} writes its result into out=…, which is not followed in exact arithmetic; assign the result instead"
-    if name in _TRANSCENDENTAL:
-        return f"{name} is not exact over a finite field: {_TRANSCENDENTAL[name]}"
+    if name.startswith("_fft_"):
+        return f"{name} is not exact over a finite field: roots of unity are no floats; a convolution in time is exact"
+    if name in _INEXACT:
+        return f"{name} is not exact over a finite field: {_INEXACT[name]}"
+    if name == "embedding_renorm":
+        return "an embedding with max_norm rewrites its weights in forward; give it weights that are short enough"
     return None
 
 
 _IRRATIONAL = "its result is an irrational function of the matrix, which no rule follows yet"
-_TRANSCENDENTAL = {
+_INEXACT = {
     **dict.fromkeys((
             "_linalg_svd", "_linalg_eigh", "linalg_eig", "_linalg_eigvals", "linalg_qr", "linalg_lstsq", "geqrf", "ormqr",
             "linalg_pinv", "linalg_lu", "linalg_lu_factor_ex", "linalg_lu_solve", "lu_unpack", "linalg_ldl_factor_ex",

@@ -77,3 +77,23 @@ def _as_strided_scatter(x: Tensor, source: Tensor, size: Any, stride: Any, stora
     numbers = torch.arange(x.numel(), device=x.device).reshape(x.shape)
     where = numbers.as_strided(size, stride, storage_offset or 0).reshape(-1)
     return x.reshape(-1).index_put((where,), source.reshape(-1)).reshape(x.shape)
+
+
+@decomposition(aten.hypot)
+def _hypot(a: Tensor, b: Tensor) -> Tensor:
+    return torch.sqrt(a * a + b * b)
+
+
+@decomposition(aten._native_batch_norm_legit.default)
+def _batch_norm(x: Any, weight: Any, bias: Any, mean: Any, var: Any, training: bool, momentum: float, eps: float) -> Any:
+    return torch.native_batch_norm(x, weight, bias, mean, var, training, momentum, eps)
+
+
+@decomposition(aten._native_batch_norm_legit.no_stats)
+def _batch_norm_by_itself(x: Any, weight: Any, bias: Any, training: bool, momentum: float, eps: float) -> Any:
+    return torch.native_batch_norm(x, weight, bias, None, None, True, momentum, eps)
+
+
+@decomposition(aten._native_batch_norm_legit_no_training)
+def _batch_norm_off(x: Any, weight: Any, bias: Any, mean: Any, var: Any, momentum: float, eps: float) -> Any:
+    return torch.native_batch_norm(x, weight, bias, mean, var, False, momentum, eps)
