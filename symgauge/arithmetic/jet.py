@@ -568,7 +568,7 @@ class Calculus:
         if hull != (0, 0):
             gather = _gather_after(fn, [j.shadow for j in jets], jets[0].shadow.device)
             together = gathered(
-                lambda same: torch.cat([x.flatten(1) for x in same], 1), [self.aligned(j, hull) for j in jets]
+                lambda same: torch.cat([x.reshape(x.shape[0], -1) for x in same], 1), [self.aligned(j, hull) for j in jets]
             )
             tangent = together.map(gather)
         taint = None
