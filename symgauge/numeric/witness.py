@@ -25,7 +25,7 @@ import torch
 from torch import Tensor, nn
 
 from symgauge.errors import InvalidInput, SymgaugeError
-from symgauge.numeric.plain import Forward, float64, prepare, run
+from symgauge.plain import Forward, float64, prepare, run
 
 AT_MOST = 1500
 """Parameters up to which ``rank_witness`` takes seconds on two cores; the cost grows with the third power."""

@@ -105,9 +105,9 @@ def prepare(
     counted = [named[name] for name in names]
     if (size := sum(p.numel() for p in counted)) != theta.numel():
         raise InvalidInput(f"the point has {theta.numel()} numbers, but the parameters named have {size}")
-    module.eval()
     module.to(device)
     for part in module.modules():
+        part.training = False  # not by eval(), which merged adapters take as an order to rewrite weights
         for key, value in list(vars(part).items()):  # constants that are neither parameters nor buffers
             if _is_low(value) and not isinstance(value, nn.Parameter):
                 object.__setattr__(part, key, value.detach().to(device, torch.float64))
