@@ -57,9 +57,15 @@ class Evaluation:
         self.record.start(len(batch))
         module = subject.module
         try:
-            with torch.no_grad(), _plain_kernels(), _parameters(module, dict(subject.counted), carriers), run:
-                with module_names(module), torch.random.fork_rng(devices=[]):
-                    found = subject.call(module, argument)
+            with (
+                torch.random.fork_rng(devices=[]),
+                torch.no_grad(),
+                _plain_kernels(),
+                _parameters(module, dict(subject.counted), carriers),
+                module_names(module),
+                run,
+            ):
+                found = subject.call(module, argument)
         except (SymgaugeError, FirstRoot):
             raise
         except Exception as error:
@@ -69,13 +75,14 @@ class Evaluation:
             ) from error
         finally:
             calculus.record = None
-        wanted = subject.axes or {name: 0 for name in found}
         jets = []
-        for name, axis in wanted.items():
+        for name, axis in subject.axes.items():
             x = found.get(name)
-            if isinstance(x, Carrier):
-                jets.append(calculus.move(lambda t, a=axis: t.movedim(a, 0), x.jet))  # type: ignore[misc]
-        if not any(jet.depends for jet in jets):
+            if x is None:
+                raise UnsupportedOperation(f"output {name!r} of {subject.name} is there in some runs only")
+            jet = x.jet if isinstance(x, Carrier) else calculus.lift(x)
+            jets.append(calculus.move(lambda t, a=axis: t.movedim(a, 0), jet) if axis else jet)  # type: ignore[misc]
+        if subject.axes and not any(jet.depends for jet in jets):
             raise InvalidInput(
                 f"no output of {subject.name} depends on its parameters; return the output tensor, or a tuple, dict or "
                 "object that holds it"

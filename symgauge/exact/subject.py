@@ -35,6 +35,8 @@ class Subject:
 
     def __init__(self, module: nn.Module, inputs: Inputs, parameters: Counted = "trained", outputs: Chosen = None) -> None:
         self.module = private_copy(module)
+        self.plain = private_copy(module)
+        """A second copy, to be run as it is."""
         self.inputs = inputs
         self.outputs = outputs
         self.notes: list[str] = []
