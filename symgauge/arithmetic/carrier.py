@@ -122,12 +122,10 @@ def _without_rule(func: Any, args: Any, kwargs: Any) -> Any:
             raise UnsupportedOperation(_ordinary_target(func))
         result = plain(*args, **kwargs)
         return args[0].copy_(result) if result.shape == args[0].shape else _reshaped(func, args[0], result)
-    refused = decompositions.refusal(func)
-    if refused is not None:
-        raise UnsupportedOperation(refused + _where())
     made_of = decompositions.find(func)
     if made_of is None:
-        raise UnsupportedOperation(_explain(func))
+        refused = decompositions.refusal(func)
+        raise UnsupportedOperation(_explain(func) if refused is None else refused + _where())
     return made_of(*args, **kwargs)
 
 

@@ -22,10 +22,9 @@ TRUSTED = frozenset(
     _unsafe_index _unsafe_index_put addcdiv addmv addr affine_grid_generator aminmax
     block_diag channel_shuffle col2im count_nonzero deg2rad diag_embed diagonal_copy dist elu
     expand_copy frac glu grid_sampler_2d hardshrink hardsigmoid hardswish hardtanh huber_loss
-    im2col index_copy index_fill isneginf isposinf ldexp linalg_cross logit max_unpool2d max_unpool3d mse_loss
+    im2col index_copy index_fill ldexp linalg_cross logit max_unpool2d max_unpool3d mse_loss
     nll_loss_forward nll_loss2d_forward binary_cross_entropy binary_cross_entropy_with_logits
-    nansum narrow_copy norm permute_copy pixel_shuffle pixel_unshuffle rad2deg renorm rot90 select_scatter
-    slice_scatter smooth_l1_loss soft_margin_loss softshrink special_entr special_xlog1py split_with_sizes_copy
+    nansum narrow_copy norm permute_copy pixel_shuffle pixel_unshuffle rad2deg renorm rot90 smooth_l1_loss soft_margin_loss softshrink special_entr special_xlog1py split_with_sizes_copy
     squeeze_copy std t_copy take threshold trace transpose_copy unbind_copy unfold_copy unsafe_split
     unsafe_split_with_sizes unsqueeze_copy vdot view_copy xlogy
     """.split()

@@ -13,13 +13,14 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
 import symgauge.arithmetic.rules  # noqa: F401
-from symgauge.arithmetic.carrier import _RULES, _find, wrap
+from symgauge.arithmetic import complex_pairs, decompositions
+from symgauge.arithmetic.carrier import _RULES, wrap
 from symgauge.arithmetic.finite_field import FiniteField
 from symgauge.arithmetic.jet import Calculus
 from symgauge.errors import UnsupportedOperation
+from tests.arithmetic import cases
 from tests.arithmetic.real_field import RealField
 
 Case = Callable[[Tensor], Tensor]
@@ -143,8 +144,15 @@ CASES: dict[str, Case] = {
 NOT_DIFFERENTIABLE = {"detach": 1}
 
 
+assert not CASES.keys() & cases.CASES.keys()
+CASES |= cases.CASES
+COARSE = {"hard"}  # torch multiplies by 1/6 in single precision in these derivatives
+
+
 def jacobian(case: Case, x: Tensor) -> Tensor:
     """d(output)/dx by torch's own autograd, (output entries, input entries)."""
+    if not case(x.clone().requires_grad_()).requires_grad:
+        return torch.zeros(case(x).numel(), x.numel(), dtype=torch.float64)
     return torch.autograd.functional.jacobian(case, x.clone()).reshape(-1, x.numel())
 
 
@@ -163,7 +171,8 @@ def test_value_and_derivative_agree_with_torch(name: str) -> None:
     wanted = jacobian(case, X)
     tangent = result.jet.tangent
     got = torch.zeros_like(wanted) if tangent is None else tangent.re.expand(24, *expected.shape).reshape(24, -1).mT
-    torch.testing.assert_close(got, wanted, rtol=1e-11, atol=1e-12)
+    tolerance = 1e-7 if name in COARSE else 1e-11
+    torch.testing.assert_close(got, wanted, rtol=tolerance, atol=tolerance / 10)
 
 
 POLYNOMIAL = [
@@ -187,24 +196,50 @@ def test_polynomial_rules_are_exact_modulo_a_prime(name: str) -> None:
     assert torch.equal(got, field.lift(jacobian(case, x)).re)
 
 
-def test_every_rule_has_a_case() -> None:
-    """The operations that the cases really dispatch cover the rule table."""
+@pytest.fixture(scope="module")
+def used() -> set[object]:
+    """Rules, and names of operations that were decomposed, over all cases."""
     seen: set[object] = set()
+    find = decompositions.find
 
-    class Watch(TorchDispatchMode):
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
-            key = _find(func, _RULES)
-            if key in _RULES:
-                seen.add(_RULES[key])
-            return func(*args, **(kwargs or {}))
+    def recording(function: Callable[..., object], mark: object) -> Callable[..., object]:
+        def run(*args: object, **kwargs: object) -> object:
+            seen.add(mark)
+            return function(*args, **kwargs)
 
-    with Watch(), torch.no_grad():
+        return run
+
+    def recording_find(func: object) -> object:
+        seen.add(func._schema.name.removeprefix("aten::"))  # type: ignore[attr-defined]
+        return find(func)
+
+    with pytest.MonkeyPatch.context() as patch, torch.no_grad():
+        patch.setattr(decompositions, "find", recording_find)
+        for operation, function in list(_RULES.items()):
+            patch.setitem(_RULES, operation, recording(function, function))
+        for operation, function in list(complex_pairs._FUNCTIONS.items()):
+            patch.setitem(complex_pairs._FUNCTIONS, operation, recording(function, operation))
         for case in CASES.values():
             calculus = Calculus(RealField())
             case(wrap(calculus.variable(X.clone(), 0), calculus))
+    return seen
+
+
+def test_every_rule_has_a_case(used: set[object]) -> None:
     library = {op: f for op, f in _RULES.items() if (f.__module__ or "").startswith("symgauge.")}
-    missing = sorted(str(op) for op, f in library.items() if f not in seen)
+    never_of_floats = {torch.ops.aten.bitwise_not}
+    missing = sorted(str(op) for op, f in library.items() if f not in used and op not in never_of_floats)
     assert not missing, f"rules without a test case: {missing}"
+
+
+def test_every_decomposition_has_a_case(used: set[object]) -> None:
+    own = {str(op).removeprefix("aten.").split(".")[0] for op in decompositions._OWN}
+    assert not (missing := sorted((decompositions.TRUSTED | own) - used)), f"decompositions without a case: {missing}"
+
+
+def test_every_function_of_complex_tensors_has_a_case(used: set[object]) -> None:
+    missing = sorted(str(op) for op in complex_pairs._FUNCTIONS if op not in used)
+    assert not missing, f"complex functions without a test case: {missing}"
 
 
 def test_an_operation_without_a_rule_is_refused_by_name_and_module() -> None:
@@ -234,8 +269,3 @@ def test_writing_an_exact_value_into_an_ordinary_tensor_is_refused() -> None:
         torch.zeros(2, 3, 4, dtype=torch.float64).add_(x)
 
 
-@pytest.mark.parametrize("exponent", [1.5, torch.tensor(2.0)])
-def test_other_exponents_are_refused(exponent: float | Tensor) -> None:
-    calculus = Calculus(RealField())
-    with pytest.raises(UnsupportedOperation, match="pow"), torch.no_grad():
-        wrap(calculus.variable(POSITIVE, 0), calculus) ** exponent

@@ -1,4 +1,4 @@
-"""Normalisations, each as a single operation, and dropout, which must be off."""
+"""Normalisations, each as a single operation (RMSNorm decomposes by itself), and dropout, which must be off."""
 
 from __future__ import annotations
 
@@ -53,17 +53,6 @@ def _layer_norm(
     centred, mean, variance = _centred(c, x, dims)
     scale = _inverse_root(c, variance, eps)
     return _affine(c, c.mul(centred, scale), weight, bias), mean, scale
-
-
-@rule(aten._fused_rms_norm)
-def _rms_norm(
-    c: Calculus, x: Jet | Tensor, shape: list[int], weight: Operand, eps: float | None
-) -> tuple[Jet, Jet]:
-    x = as_jet(c, x)
-    dims = list(range(x.shadow.dim() - len(shape), x.shadow.dim()))
-    square = c.mean(c.mul(x, x), dims, keepdim=True)
-    scale = _inverse_root(c, square, torch.finfo(torch.float64).eps if eps is None else eps)
-    return _affine(c, c.mul(x, scale), weight, None), scale
 
 
 @rule(aten.native_group_norm)
