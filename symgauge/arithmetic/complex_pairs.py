@@ -74,7 +74,9 @@ def dispatch(func: Any, args: Any, kwargs: Any) -> Any:
 
 def _write(target: Any, result: Any) -> Any:
     if not isinstance(target, Pair):
-        raise UnsupportedOperation("an exact complex value is written into an ordinary tensor; make it from an exact one")
+        raise UnsupportedOperation(
+            "an exact complex value is written into an ordinary tensor; make it from an exact one"
+        )
     re, im = _parts(result)
     target.re.copy_(re)
     target.im.copy_(im)
@@ -204,7 +206,9 @@ def _power(base: Any, exponent: Any) -> Any:
     if not isinstance(exponent, (int, float)) or exponent != int(exponent):
         if isinstance(base, Tensor) and base.is_complex():
             return torch.exp(torch.log(base) * exponent)
-        raise UnsupportedOperation("a real base has no exact rule for complex exponents; write exp(exponent · log(base))")
+        raise UnsupportedOperation(
+            "a real base has no exact rule for complex exponents; write exp(exponent · log(base))"
+        )
     n, result = abs(int(exponent)), None
     while n:
         if n & 1:

@@ -171,7 +171,9 @@ def experts_one_by_one(x: Tensor) -> Tensor:
 
 
 def quantized(x: Tensor) -> Tensor:
-    return x * (x.floor() + x.ceil() + x.round() + x.trunc() + torch.div(x, 0.4, rounding_mode="floor") + x.detach() // 0.3)
+    return x * (
+        x.floor() + x.ceil() + x.round() + x.trunc() + torch.div(x, 0.4, rounding_mode="floor") + x.detach() // 0.3
+    )
 
 
 def grid_sample(x: Tensor) -> Tensor:
@@ -187,14 +189,18 @@ CASES: dict[str, Case] = {
     "sdpa float mask": sdpa(attn_mask=CONSTANT[0, :, :3]),
     "sdpa scale": sdpa(scale=0.3),
     "sdpa grouped queries": grouped_queries,
-    "sdpa without choosing a kernel": lambda x: F.scaled_dot_product_attention(x[None], x[None], x[None], is_causal=True),
+    "sdpa without choosing a kernel": lambda x: F.scaled_dot_product_attention(
+        x[None], x[None], x[None], is_causal=True
+    ),
     "mha": mha(),
     "mha no weights": mha(need_weights=False),
     "mha masks": mha(attn_mask=~torch.ones(3, 3, dtype=torch.bool).tril(), key_padding_mask=MASK[:2, 1:] & False),
     "mha padding": mha(key_padding_mask=torch.tensor([[False, False, True], [False, True, False]])),
     "mha float mask": mha(attn_mask=CONSTANT[0, :, :3]),
     "mha causal": mha(
-        attn_mask=nn.Transformer.generate_square_subsequent_mask(3, dtype=torch.float64), is_causal=True, need_weights=False
+        attn_mask=nn.Transformer.generate_square_subsequent_mask(3, dtype=torch.float64),
+        is_causal=True,
+        need_weights=False,
     ),
     "mha bias_kv": mha(add_bias_kv=True),
     "mha zero_attn": mha(add_zero_attn=True, bias=False),
@@ -225,7 +231,9 @@ CASES: dict[str, Case] = {
     "threshold": lambda x: F.threshold(x, 0.2, 1.5),
     "softmin": lambda x: F.softmin(x, -1) * F.logsigmoid(x),
     "softplus above its threshold": lambda x: F.softplus(x * 10, threshold=5.0),
-    "clamp by tensors": lambda x: torch.clamp(x, x * 0.5 - 0.2, CONSTANT) + torch.clamp(CONSTANT, max=x) * x.clamp_min(x[0]),
+    "clamp by tensors": lambda x: (
+        torch.clamp(x, x * 0.5 - 0.2, CONSTANT) + torch.clamp(CONSTANT, max=x) * x.clamp_min(x[0])
+    ),
     "nan_to_num": lambda x: torch.nan_to_num(torch.where(MASK, x, float("nan")), 0.5) * x,
     # exponentials, logarithms, circular and hyperbolic functions
     "expm1 exp2": lambda x: torch.expm1(x) * torch.exp2(x),
@@ -234,7 +242,9 @@ CASES: dict[str, Case] = {
     "logsumexp of large scores": lambda x: torch.logsumexp(x * 900, -1),
     "logaddexp": lambda x: torch.logaddexp(x, x * x) + torch.logaddexp2(x, x[:, :1]),
     "logcumsumexp": lambda x: torch.logcumsumexp(x, 1),
-    "xlogy logit entropy": lambda x: torch.xlogy(x, x * x + 1) + torch.logit(torch.sigmoid(x)) + torch.special.entr(x.abs()),
+    "xlogy logit entropy": lambda x: (
+        torch.xlogy(x, x * x + 1) + torch.logit(torch.sigmoid(x)) + torch.special.entr(x.abs())
+    ),
     "xlog1py": lambda x: torch.special.xlog1py(x, x * x),
     "erfc": torch.erfc,
     "tan sinc": lambda x: torch.tan(x) + torch.sinc(x) + torch.sinc(x * 0),
@@ -252,25 +262,34 @@ CASES: dict[str, Case] = {
     "root of abs": lambda x: x.abs().sqrt() + torch.float_power(x.abs(), 1.5),
     "normalize": lambda x: F.normalize(x, dim=-1) * F.normalize(x, p=1, dim=1),
     "norms": lambda x: x.norm(dim=1) * torch.linalg.vector_norm(x, 3, 1) + torch.linalg.vector_norm(x, 1.7, 1),
-    "norms of sizes": lambda x: x.norm(1, 1) * x.norm(torch.inf, 1)
-    + torch.linalg.vector_norm(x, -torch.inf, 1)
-    + x.norm(4, 1),
+    "norms of sizes": lambda x: (
+        x.norm(1, 1) * x.norm(torch.inf, 1) + torch.linalg.vector_norm(x, -torch.inf, 1) + x.norm(4, 1)
+    ),
     "count of non-zero": lambda x: x * torch.linalg.vector_norm(x, 0) * torch.count_nonzero(x),
     "frobenius": lambda x: torch.linalg.matrix_norm(x) * torch.linalg.matrix_norm(x, 1) + torch.norm(x),
-    "cdist": lambda x: torch.cdist(x, x * 2, 1) + torch.cdist(x, CONSTANT)
-    + torch.cdist(x, CONSTANT, compute_mode="use_mm_for_euclid_dist"),
+    "cdist": lambda x: (
+        torch.cdist(x, x * 2, 1)
+        + torch.cdist(x, CONSTANT)
+        + torch.cdist(x, CONSTANT, compute_mode="use_mm_for_euclid_dist")
+    ),
     "cdist with itself": lambda x: torch.cdist(x, x, compute_mode="donot_use_mm_for_euclid_dist").triu(1),
     "distances": lambda x: F.pairwise_distance(x, x * x) + F.cosine_similarity(x, x * x + 1, -1) + torch.dist(x, x * 3),
     "hypot renorm": lambda x: torch.hypot(x, x + 1) + torch.renorm(x, 2, 1, 1.0),
     # sums and products
     "einsum": lambda x: torch.einsum("bij,bkj,bkl->bil", x, x, x) + torch.einsum("bii->b", x[..., :3])[:, None, None],
     "bilinear": lambda x: F.bilinear(x, x * 2, seeded((5, 4, 4)) * x.sum(), x[0, 0, :1].expand(5)),
-    "products": lambda x: torch.outer(x[0, 0], x[0, 1])[:3] + torch.inner(x[0], x[1])[:, :1] + torch.kron(x[0, :, :1], x[1, :1]),
-    "tensordot cross": lambda x: torch.tensordot(x, x, ([0, 2], [0, 2])) + torch.linalg.cross(x[..., :3], x[..., 1:])[0],
+    "products": lambda x: (
+        torch.outer(x[0, 0], x[0, 1])[:3] + torch.inner(x[0], x[1])[:, :1] + torch.kron(x[0, :, :1], x[1, :1])
+    ),
+    "tensordot cross": lambda x: (
+        torch.tensordot(x, x, ([0, 2], [0, 2])) + torch.linalg.cross(x[..., :3], x[..., 1:])[0]
+    ),
     "vdot addr": lambda x: torch.vdot(x[0, 0], x[1, 1]) * torch.addr(x[0], x[1, :, 0], x[0, 0], beta=0.5, alpha=2),
-    "addmv addbmm addcdiv": lambda x: torch.addmv(x[0, :, 0], x[0], x[1, 0], alpha=2)
-    + torch.addbmm(x[0, :, :3], x, x.mT, beta=0.5)[0]
-    + torch.addcdiv(x, x, x * x + 1, value=0.3)[0, :, 0],
+    "addmv addbmm addcdiv": lambda x: (
+        torch.addmv(x[0, :, 0], x[0], x[1, 0], alpha=2)
+        + torch.addbmm(x[0, :, :3], x, x.mT, beta=0.5)[0]
+        + torch.addcdiv(x, x, x * x + 1, value=0.3)[0, :, 0]
+    ),
     "prod": lambda x: x.prod(1, keepdim=True) * x.prod() + x[:, :1].prod(-1, keepdim=True),
     "cumprod": lambda x: x.cumprod(1) * x.cumprod(-1),
     "var_mean std": lambda x: sum(torch.var_mean(x, 1)) + x.std(1) * x.std() + sum(torch.std_mean(x, 1, correction=0)),  # type: ignore[operator]
@@ -278,11 +297,18 @@ CASES: dict[str, Case] = {
     "trace logdet free": lambda x: torch.trace(x[0, :, :3]) * x[1],
     "sums of scalars": lambda x: torch.stack([x[0, 0, 0], x[1, 1, 1].sum(()), x[0, 1, 2].mean()]) ** 2,
     "grouped_mm": against(experts, experts_one_by_one),
-    "losses": lambda x: F.mse_loss(x, x * x) + F.smooth_l1_loss(x, x * x) + F.huber_loss(x, x * 2) + F.soft_margin_loss(x, MASK * 2.0 - 1),
-    "entropies": lambda x: F.cross_entropy(x[0], ROW)
-    + F.cross_entropy(x.mT.reshape(2, 4, 3, 1), ROW.expand(2, 3)[..., None])
-    + F.binary_cross_entropy(x.sigmoid(), CONSTANT.abs())
-    + F.binary_cross_entropy_with_logits(x, CONSTANT.abs()),
+    "losses": lambda x: (
+        F.mse_loss(x, x * x)
+        + F.smooth_l1_loss(x, x * x)
+        + F.huber_loss(x, x * 2)
+        + F.soft_margin_loss(x, MASK * 2.0 - 1)
+    ),
+    "entropies": lambda x: (
+        F.cross_entropy(x[0], ROW)
+        + F.cross_entropy(x.mT.reshape(2, 4, 3, 1), ROW.expand(2, 3)[..., None])
+        + F.binary_cross_entropy(x.sigmoid(), CONSTANT.abs())
+        + F.binary_cross_entropy_with_logits(x, CONSTANT.abs())
+    ),
     # convolutions, pooling, interpolation
     "conv1d": conv(F.conv1d, (4, 3, 2), padding=1),
     "conv1d strided dilated": conv(F.conv1d, (3, 1, 2), stride=2, dilation=2, groups=3, padding=2),
@@ -294,46 +320,63 @@ CASES: dict[str, Case] = {
     "conv_transpose1d": conv(F.conv_transpose1d, (3, 2, 3), stride=2, padding=1, output_padding=1, dilation=2),
     "conv_transpose2d": conv(F.conv_transpose2d, (2, 2, 2, 3), (2, 2, 3, 2), groups=2, stride=(2, 2), padding=(2, 0)),
     "conv_transpose3d": conv(F.conv_transpose3d, (2, 1, 2, 1, 2), (1, 2, 2, 3, 2)),
-    "avg_pool": lambda x: F.avg_pool1d(x, 3, 2, 1)[..., :2] + F.avg_pool2d(planes(x), (2, 1), divisor_override=5)[:, :1, 0],
+    "avg_pool": lambda x: (
+        F.avg_pool1d(x, 3, 2, 1)[..., :2] + F.avg_pool2d(planes(x), (2, 1), divisor_override=5)[:, :1, 0]
+    ),
     "avg_pool ceil": lambda x: F.avg_pool2d(planes(x), 2, 2, 1, ceil_mode=True, count_include_pad=False),
     "avg_pool3d": lambda x: F.avg_pool3d(volume(x), (2, 2, 1), 1, (0, 1, 0)),
-    "adaptive_avg_pool": lambda x: F.adaptive_avg_pool1d(x, 3) * F.adaptive_avg_pool2d(planes(x), (2, 1))[..., 0].mean(),
+    "adaptive_avg_pool": lambda x: (
+        F.adaptive_avg_pool1d(x, 3) * F.adaptive_avg_pool2d(planes(x), (2, 1))[..., 0].mean()
+    ),
     "adaptive_avg_pool3d": lambda x: F.adaptive_avg_pool3d(volume(x), (1, 2, 2)),
     "max_pool": lambda x: F.max_pool1d(x, 2, 1) * F.max_pool2d(planes(x), 2, 1, 1).mean(),
     "max_pool3d": lambda x: F.max_pool3d(volume(x), (2, 2, 1)),
     "adaptive_max_pool": lambda x: F.adaptive_max_pool1d(x, 2) * F.adaptive_max_pool2d(planes(x), 2).mean(),
     "adaptive_max_pool3d": lambda x: F.adaptive_max_pool3d(volume(x), (1, 2, 1)),
-    "max_unpool": lambda x: F.max_unpool2d(*F.max_pool2d(planes(x), 1, return_indices=True), 1)
-    + F.max_unpool3d(*F.max_pool3d(volume(x), 1, return_indices=True), 1).reshape(2, 2, 3, 2),
+    "max_unpool": lambda x: (
+        F.max_unpool2d(*F.max_pool2d(planes(x), 1, return_indices=True), 1)
+        + F.max_unpool3d(*F.max_pool3d(volume(x), 1, return_indices=True), 1).reshape(2, 2, 3, 2)
+    ),
     "lp_pool": lambda x: F.lp_pool1d(x, 2.0, 2),
     "nearest": lambda x: F.interpolate(x, 7) + F.interpolate(planes(x), scale_factor=2).mean(),
     "nearest exact": lambda x: F.interpolate(x, 7, mode="nearest-exact") * F.interpolate(volume(x), 3).sum(),
     "nearest exact planes": lambda x: F.interpolate(planes(x), (2, 5), mode="nearest-exact"),
     "nearest exact volumes": lambda x: F.interpolate(volume(x), (2, 5, 1), mode="nearest-exact"),
-    "linear interpolation": lambda x: F.interpolate(x, 7, mode="linear") + F.interpolate(x, 7, mode="linear", align_corners=True),
+    "linear interpolation": lambda x: (
+        F.interpolate(x, 7, mode="linear") + F.interpolate(x, 7, mode="linear", align_corners=True)
+    ),
     "bilinear interpolation": lambda x: F.interpolate(planes(x), scale_factor=1.7, mode="bilinear"),
     "trilinear": lambda x: F.interpolate(volume(x), (3, 2, 5), mode="trilinear"),
-    "bicubic": lambda x: F.interpolate(planes(x), (5, 3), mode="bicubic") + F.interpolate(
-        planes(x), (5, 3), mode="bicubic", align_corners=True
+    "bicubic": lambda x: (
+        F.interpolate(planes(x), (5, 3), mode="bicubic")
+        + F.interpolate(planes(x), (5, 3), mode="bicubic", align_corners=True)
     ),
     "area": lambda x: F.interpolate(planes(x), (2, 2), mode="area"),
     "grid_sample": grid_sample,
     "affine_grid": lambda x: F.affine_grid(x[..., :3].reshape(2, 3, 3)[:, :2], [2, 1, 2, 3], align_corners=False),
     "pads": lambda x: F.pad(x, (2, 1), "reflect") + F.pad(x, (1, 2), "replicate") * F.pad(x, (3, 0), "circular"),
     "pads of planes": lambda x: F.pad(planes(x), (1, 0, 2, 1), "reflect") + F.pad(planes(x), (1, 0, 1, 2), "replicate"),
-    "pads of volumes": lambda x: F.pad(volume(x), (1, 0, 2, 1, 1, 0), "reflect") + F.pad(
-        volume(x), (1, 0, 2, 1, 0, 1), "replicate"
+    "pads of volumes": lambda x: (
+        F.pad(volume(x), (1, 0, 2, 1, 1, 0), "reflect") + F.pad(volume(x), (1, 0, 2, 1, 0, 1), "replicate")
     ),
     "unfold fold": lambda x: F.fold(F.unfold(planes(x), (2, 1)) ** 2, (3, 2), (2, 1)),
     "pixel_shuffle": lambda x: F.pixel_unshuffle(F.pixel_shuffle(x.reshape(1, 4, 3, 2), 2) ** 2, 2),
     "channel_shuffle": lambda x: F.channel_shuffle(x.reshape(1, 4, 3, 2), 2) * 2,
     # normalisations
     "group_norm": lambda x: F.group_norm(x.reshape(2, 4, 3), 2, x[0, 0], x[1, 1], 0.1),
-    "batch_norm": lambda x: F.batch_norm(x, CONSTANT[0, 0, :3], CONSTANT[0, 1, :3].abs(), x[0, :, 0], x[1, :, 1], eps=0.1),
+    "batch_norm": lambda x: F.batch_norm(
+        x, CONSTANT[0, 0, :3], CONSTANT[0, 1, :3].abs(), x[0, :, 0], x[1, :, 1], eps=0.1
+    ),
     "batch statistics": lambda x: F.batch_norm(x, None, None, training=True),
-    "batch norm by its newer names": lambda x: torch.ops.aten._native_batch_norm_legit(x, None, None, True, 0.1, 0.1)[0]
-    + torch.ops.aten._native_batch_norm_legit(x, None, None, CONSTANT[0, :, 0], CONSTANT[0, :, 1], False, 0.1, 0.9)[0]
-    + torch.ops.aten._native_batch_norm_legit_no_training(x, None, None, CONSTANT[0, :, 0], CONSTANT[0, :, 1], 0.1, 0.9)[0],
+    "batch norm by its newer names": lambda x: (
+        torch.ops.aten._native_batch_norm_legit(x, None, None, True, 0.1, 0.1)[0]
+        + torch.ops.aten._native_batch_norm_legit(x, None, None, CONSTANT[0, :, 0], CONSTANT[0, :, 1], False, 0.1, 0.9)[
+            0
+        ]
+        + torch.ops.aten._native_batch_norm_legit_no_training(
+            x, None, None, CONSTANT[0, :, 0], CONSTANT[0, :, 1], 0.1, 0.9
+        )[0]
+    ),
     "instance_norm": lambda x: F.instance_norm(x, weight=x[0, :, 0], bias=x[0, :, 1]),
     "local_response_norm": lambda x: F.local_response_norm(x, 2),
     "weight_norm": module(lambda: nn.utils.parametrizations.weight_norm(nn.Linear(4, 3))),
@@ -342,19 +385,33 @@ CASES: dict[str, Case] = {
     "spectral_norm": module(lambda: nn.utils.parametrizations.spectral_norm(nn.Linear(4, 3))),
     "spectral_norm as it was": module(lambda: nn.utils.spectral_norm(nn.Linear(4, 3))),
     # recurrent nets
-    "rnn": module(lambda: nn.RNN(4, 3, 2, batch_first=True, bidirectional=True), lambda m, x: m(x, (x[:1, :1, :3] * 0).expand(4, 2, 3))[0]),
-    "lstm": module(lambda: nn.LSTM(4, 3, 2, batch_first=True, proj_size=2), lambda m, x: m(x, (x[:1, :1, :2].expand(2, 2, 2), x[:1, :1, :3].expand(2, 2, 3)))[0]),
-    "gru": module(lambda: nn.GRU(4, 3, batch_first=True), lambda m, x: m(x, x[:1, :2, :3])[0] * m(x, x[:1, :2, :3])[1].sum()),
+    "rnn": module(
+        lambda: nn.RNN(4, 3, 2, batch_first=True, bidirectional=True),
+        lambda m, x: m(x, (x[:1, :1, :3] * 0).expand(4, 2, 3))[0],
+    ),
+    "lstm": module(
+        lambda: nn.LSTM(4, 3, 2, batch_first=True, proj_size=2),
+        lambda m, x: m(x, (x[:1, :1, :2].expand(2, 2, 2), x[:1, :1, :3].expand(2, 2, 3)))[0],
+    ),
+    "gru": module(
+        lambda: nn.GRU(4, 3, batch_first=True), lambda m, x: m(x, x[:1, :2, :3])[0] * m(x, x[:1, :2, :3])[1].sum()
+    ),
     "cells": module(lambda: nn.LSTMCell(4, 4), lambda m, x: m(x[0], m(x[1], (x[0], x[1])))[0]),
     "gru cell": module(lambda: nn.GRUCell(4, 4), lambda m, x: m(x[0], x[1])),
     "rnn cell": module(lambda: nn.RNNCell(4, 4, nonlinearity="relu"), lambda m, x: m(x[0], x[1])),
     # moves
-    "tile roll": lambda x: x.tile(2, 1, 2) * x.roll((1, 2), (1, 2)).repeat_interleave(torch.tensor([1, 2, 1]), 1).tile(2, 1, 2)[:, :3],
+    "tile roll": lambda x: (
+        x.tile(2, 1, 2) * x.roll((1, 2), (1, 2)).repeat_interleave(torch.tensor([1, 2, 1]), 1).tile(2, 1, 2)[:, :3]
+    ),
     "as_strided": lambda x: (x * x).as_strided((3, 5), (2, 3), 1),
-    "diagonals": lambda x: (torch.diag_embed(x, 1) @ torch.diag_embed(x, -1))[..., :4, :4] + torch.diag(x[0, 0]) + torch.diagflat(x[0, 1]),
-    "scatter into parts": lambda x: torch.diagonal_scatter(x, x[:, :, 0] ** 2, 0, 1, 2)
-    + torch.select_scatter(x, x[:, 0] * 2, 1, 2)
-    + torch.slice_scatter(x, x[:, :1] * 3, 1, 2),
+    "diagonals": lambda x: (
+        (torch.diag_embed(x, 1) @ torch.diag_embed(x, -1))[..., :4, :4] + torch.diag(x[0, 0]) + torch.diagflat(x[0, 1])
+    ),
+    "scatter into parts": lambda x: (
+        torch.diagonal_scatter(x, x[:, :, 0] ** 2, 0, 1, 2)
+        + torch.select_scatter(x, x[:, 0] * 2, 1, 2)
+        + torch.slice_scatter(x, x[:, :1] * 3, 1, 2)
+    ),
     "scatter_add": lambda x: x.scatter_add(1, ROW[None, :2, None].expand(2, 2, 4), x[:, :2] * x[:, :2]),
     "scatter_reduce sum": scattered("sum"),
     "scatter_reduce prod": scattered("prod", False),
@@ -365,66 +422,107 @@ CASES: dict[str, Case] = {
         lambda x: torch.scatter(x, 1, ROW[None, :, None].expand(2, 3, 4), x * x, reduce="add"),
         lambda x: x.scatter_add(1, ROW[None, :, None].expand(2, 3, 4), x * x),
     ),
-    "index_reduce": lambda x: x.index_reduce(1, ROW, x * 2, "prod") + x.index_reduce(1, ROW, x, "mean", include_self=False),
-    "index_copy index_fill": lambda x: x.index_copy(1, torch.tensor([2, 0]), x[:, :2] ** 2) + x.index_fill(1, torch.tensor([1]), 2.0),
-    "take put": lambda x: torch.take_along_dim(x, x.argsort(-1), -1) + x.take(ROW).sum() + x.put(ROW, x[0, 0, :3] ** 2, True) + x.put(
-        torch.tensor([3, 1]), x[0, 0, :2] * 2
+    "index_reduce": lambda x: (
+        x.index_reduce(1, ROW, x * 2, "prod") + x.index_reduce(1, ROW, x, "mean", include_self=False)
+    ),
+    "index_copy index_fill": lambda x: (
+        x.index_copy(1, torch.tensor([2, 0]), x[:, :2] ** 2) + x.index_fill(1, torch.tensor([1]), 2.0)
+    ),
+    "take put": lambda x: (
+        torch.take_along_dim(x, x.argsort(-1), -1)
+        + x.take(ROW).sum()
+        + x.put(ROW, x[0, 0, :3] ** 2, True)
+        + x.put(torch.tensor([3, 1]), x[0, 0, :2] * 2)
     ),
     "masked_select": lambda x: x.masked_select(MASK) ** 2,
     "masked_scatter": lambda x: x.masked_scatter(MASK, x * x),
     "bags": lambda x: bags("sum")(x) + bags("mean")(x) * bags("max")(x) + weighted_bags(x),
     "block_diag": lambda x: torch.block_diag(x[0], x[1]) ** 2,
-    "rot90 unsafe": lambda x: torch.rot90(x, 1, (1, 2)) * x.unsafe_split(2, 2)[0].sum() + x.unsafe_split_with_sizes([1, 3], 2)[0].sum(),
-    "copies": lambda x: torch.permute_copy(x, (0, 2, 1)).mT
-    * torch.transpose_copy(x, 0, 1).transpose(0, 1)
-    * torch.view_copy(x, (2, 3, 4))
-    * torch.squeeze_copy(torch.unsqueeze_copy(torch.expand_copy(x, (2, 3, 4)), 0), 0),
-    "copies of parts": lambda x: torch.split_with_sizes_copy(x, [4, 0], 2)[0] * torch.unbind_copy(x)[0]
-    + torch.narrow_copy(x, 1, 0, 3) * torch.t_copy(x[0]).mT
-    + torch.diagonal_copy(x, 0, 1, 2).sum() * torch.unfold_copy(x, 2, 4, 1)[:, :, 0],
+    "rot90 unsafe": lambda x: (
+        torch.rot90(x, 1, (1, 2)) * x.unsafe_split(2, 2)[0].sum() + x.unsafe_split_with_sizes([1, 3], 2)[0].sum()
+    ),
+    "copies": lambda x: (
+        torch.permute_copy(x, (0, 2, 1)).mT
+        * torch.transpose_copy(x, 0, 1).transpose(0, 1)
+        * torch.view_copy(x, (2, 3, 4))
+        * torch.squeeze_copy(torch.unsqueeze_copy(torch.expand_copy(x, (2, 3, 4)), 0), 0)
+    ),
+    "copies of parts": lambda x: (
+        torch.split_with_sizes_copy(x, [4, 0], 2)[0] * torch.unbind_copy(x)[0]
+        + torch.narrow_copy(x, 1, 0, 3) * torch.t_copy(x[0]).mT
+        + torch.diagonal_copy(x, 0, 1, 2).sum() * torch.unfold_copy(x, 2, 4, 1)[:, :, 0]
+    ),
     "fill": lambda x: torch.fill(x, 2.0) * x + torch.ops.aten._reshape_alias(x, [2, 3, 4], [12, 4, 1]),
-    "unsafe_index": lambda x: torch.ops.aten._unsafe_index(x, [None, ROW])
-    + torch.ops.aten._unsafe_index_put(x, [None, torch.tensor([1])], x[:, :1] * 2),
+    "unsafe_index": lambda x: (
+        torch.ops.aten._unsafe_index(x, [None, ROW])
+        + torch.ops.aten._unsafe_index_put(x, [None, torch.tensor([1])], x[:, :1] * 2)
+    ),
     # decisions
     "steps": quantized,
     "straight through": lambda x: (x.round() - x) + x,
     "remainders": lambda x: torch.fmod(x, 0.4) + torch.remainder(x, 0.3) + torch.frac(x) + torch.fmod(x, CONSTANT + 3),
-    "signs and sides": lambda x: x * x.sgn() * torch.heaviside(x.detach(), x.detach()) * ~torch.signbit(x) + torch.copysign(x, CONSTANT),
+    "signs and sides": lambda x: (
+        x * x.sgn() * torch.heaviside(x.detach(), x.detach()) * ~torch.signbit(x) + torch.copysign(x, CONSTANT)
+    ),
     "fmax fmin ldexp": lambda x: torch.fmax(x, x * x) * torch.fmin(x, CONSTANT) + torch.ldexp(x, ROW[:, None]),
-    "infinities": lambda x: x * ~torch.isposinf(x) * ~torch.isneginf(x) * torch.isclose(x, x) * torch.logical_xor(x, x > 9) * ~torch.logical_not(x) * len(torch.nonzero(x)),
+    "infinities": lambda x: (
+        x
+        * ~torch.isposinf(x)
+        * ~torch.isneginf(x)
+        * torch.isclose(x, x)
+        * torch.logical_xor(x, x > 9)
+        * ~torch.logical_not(x)
+        * len(torch.nonzero(x))
+    ),
     "buckets": lambda x: x * torch.bucketize(x, CONSTANT[0, 0].sort().values) * torch.isin(x, x) * torch.allclose(x, x),
     "sorted search": lambda x: x * torch.searchsorted(CONSTANT.sort(-1).values, x),
-    "extremes": lambda x: x.amin((0, 2), keepdim=True) * sum(torch.aminmax(x, dim=1, keepdim=True)) + x.cummax(1).values,  # type: ignore[arg-type]
+    "extremes": lambda x: (
+        x.amin((0, 2), keepdim=True) * sum(torch.aminmax(x, dim=1, keepdim=True)) + x.cummax(1).values
+    ),  # type: ignore[arg-type]
     "order statistics": lambda x: x.median(1).values + x.kthvalue(2, 1).values * x.median() + x.cummin(1).values[:, 0],
     "modes quantiles": lambda x: x.mode(1).values + torch.quantile(x, 0.3, 1) + x.nanmedian(1).values * x.nanmedian(),
     # linear systems
     "solve": lambda x: torch.linalg.solve(square(x), x) + torch.linalg.solve(square(x), x[..., 0]).unsqueeze(-1),
     "solve from the right": lambda x: torch.linalg.solve(square(x), x.mT, left=False),
-    "inv det": lambda x: torch.linalg.inv(square(x)) * torch.linalg.det(square(x))[:, None, None] + torch.inverse(square(x)),
+    "inv det": lambda x: (
+        torch.linalg.inv(square(x)) * torch.linalg.det(square(x))[:, None, None] + torch.inverse(square(x))
+    ),
     "slogdet": lambda x: torch.linalg.slogdet(-square(x)).logabsdet * torch.linalg.slogdet(-square(x)).sign,
     "inverse needs exchanges": lambda x: torch.linalg.inv(square(x).flip(-1)),
-    "solve_triangular": lambda x: torch.linalg.solve_triangular(square(x), x, upper=True)
-    + torch.linalg.solve_triangular(square(x), x.mT, upper=False, left=False, unitriangular=True).mT,
+    "solve_triangular": lambda x: (
+        torch.linalg.solve_triangular(square(x), x, upper=True)
+        + torch.linalg.solve_triangular(square(x), x.mT, upper=False, left=False, unitriangular=True).mT
+    ),
     "triangular_solve": lambda x: torch.triangular_solve(x, square(x), transpose=True).solution,
     "cholesky": lambda x: torch.linalg.cholesky(symmetric(x)) + torch.cholesky(symmetric(x), upper=True),
-    "cholesky_solve": lambda x: torch.cholesky_solve(x, square(x).tril()) + torch.cholesky_inverse(square(x).tril())[..., :1],
+    "cholesky_solve": lambda x: (
+        torch.cholesky_solve(x, square(x).tril()) + torch.cholesky_inverse(square(x).tril())[..., :1]
+    ),
     "matrix_power": lambda x: torch.linalg.matrix_power(square(x), -2) + torch.linalg.matrix_power(square(x), 3),
     # complex numbers
     "rotary": rotary,
     "state space": state_space,
     "polar": lambda x: torch.view_as_real(torch.polar(x.abs(), x) * (2 - 1j) - 1j / (1 + torch.polar(x.abs(), x))),
     "complex products": lambda x: torch.view_as_real(torch.complex(x, x * x) @ torch.complex(x, -x).mT),
-    "complex linear": lambda x: torch.view_as_real(F.linear(torch.complex(x, x), CONSTANT[0] + 1j, torch.complex(x[0, 0, :3], x[1, 1, :3]))),
+    "complex linear": lambda x: torch.view_as_real(
+        F.linear(torch.complex(x, x), CONSTANT[0] + 1j, torch.complex(x[0, 0, :3], x[1, 1, :3]))
+    ),
     "complex shapes": complex_shapes,
     "complex in place": complex_in_place,
     "complex log": lambda x: torch.view_as_real(torch.log(torch.complex(x, x * x + 1)) ** -3),
-    "complex powers": lambda x: torch.view_as_real(torch.complex(x, x * x + 1) ** 0.5 + torch.reciprocal(torch.complex(x, x * x + 1))),
-    "complex likes": lambda x: (torch.ones_like(x + 0j) - (x + 1j) - torch.zeros_like(x + 0j)).abs() * (1 - x * 1j).real,
+    "complex powers": lambda x: torch.view_as_real(
+        torch.complex(x, x * x + 1) ** 0.5 + torch.reciprocal(torch.complex(x, x * x + 1))
+    ),
+    "complex likes": lambda x: (
+        (torch.ones_like(x + 0j) - (x + 1j) - torch.zeros_like(x + 0j)).abs() * (1 - x * 1j).real
+    ),
     "real parts": lambda x: torch.complex(x, x * x).pow(3).real * torch.complex(x, x * x).imag,
-    "complex casts": lambda x: torch.view_as_real(
-        torch.conj_physical(x.to(torch.complex128) * (1 + 2j)).to(torch.complex128, copy=True)
-    )
-    + x.to(torch.complex128).to(torch.complex128, copy=True).real[..., None],
+    "complex casts": lambda x: (
+        torch.view_as_real(torch.conj_physical(x.to(torch.complex128) * (1 + 2j)).to(torch.complex128, copy=True))
+        + x.to(torch.complex128).to(torch.complex128, copy=True).real[..., None]
+    ),
     "complex baddbmm": lambda x: torch.view_as_real(torch.baddbmm(x @ x.mT + 0j, x + 1j, x.mT * 1j, beta=2, alpha=0.5)),
-    "complex vectors": lambda x: torch.view_as_real((x[0] + 1j) @ (x[1, 0] * 1j)) * torch.dot(x[0, 0] + 1j, x[1, 1] * 2j).imag,
+    "complex vectors": lambda x: (
+        torch.view_as_real((x[0] + 1j) @ (x[1, 0] * 1j)) * torch.dot(x[0, 0] + 1j, x[1, 1] * 2j).imag
+    ),
 }

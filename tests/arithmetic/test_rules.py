@@ -267,5 +267,3 @@ def test_writing_an_exact_value_into_an_ordinary_tensor_is_refused() -> None:
     x = wrap(calculus.variable(X.clone(), 0), calculus)
     with pytest.raises(UnsupportedOperation, match="ordinary tensor"), torch.no_grad():
         torch.zeros(2, 3, 4, dtype=torch.float64).add_(x)
-
-

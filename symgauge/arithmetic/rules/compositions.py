@@ -88,7 +88,9 @@ def _hypot(a: Tensor, b: Tensor) -> Tensor:
 
 
 @decomposition(aten._native_batch_norm_legit.default)
-def _batch_norm(x: Any, weight: Any, bias: Any, mean: Any, var: Any, training: bool, momentum: float, eps: float) -> Any:
+def _batch_norm(
+    x: Any, weight: Any, bias: Any, mean: Any, var: Any, training: bool, momentum: float, eps: float
+) -> Any:
     return torch.native_batch_norm(x, weight, bias, mean, var, training, momentum, eps)
 
 

@@ -94,7 +94,8 @@ def _batch_norm(
     n = x.shadow.dim()
     if not training:
         mean, variance = _channels(c, running_mean, n), _channels(c, running_var, n)
-        assert mean is not None and variance is not None
+        assert mean is not None
+        assert variance is not None
         centred = c.sub(x, mean)
     elif running_mean is not None or running_var is not None:
         raise UnsupportedOperation("batch norm is in training mode and writes its statistics: call module.eval() first")
