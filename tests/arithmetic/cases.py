@@ -509,6 +509,9 @@ CASES: dict[str, Case] = {
     ),
     "complex shapes": complex_shapes,
     "complex in place": complex_in_place,
+    "complex quotients": lambda x: torch.view_as_real(
+        (1 - 2j) / torch.complex(x, x * x + 1) + torch.complex(x, x) / (CONSTANT - 1j)
+    ),
     "complex log": lambda x: torch.view_as_real(torch.log(torch.complex(x, x * x + 1)) ** -3),
     "complex powers": lambda x: torch.view_as_real(
         torch.complex(x, x * x + 1) ** 0.5 + torch.reciprocal(torch.complex(x, x * x + 1))
