@@ -92,6 +92,8 @@ class Carrier(Tensor):
         first = _first_carrier(args, kwargs)
         schema = func._schema
         mutates = [i for i, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write]
+        if mutates and mutates[0] >= len(args):
+            raise UnsupportedOperation(f"{decompositions.refusal(func)}{_where()}")
         target = args[mutates[0]] if mutates else None
         if target is not None and not isinstance(target, Carrier):
             raise UnsupportedOperation(_ordinary_target(func))

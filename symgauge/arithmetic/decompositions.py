@@ -27,7 +27,7 @@ TRUSTED = frozenset({
     "pixel_unshuffle", "rad2deg", "renorm", "rot90", "smooth_l1_loss", "soft_margin_loss", "softshrink",
     "special_entr", "special_xlog1py", "split_with_sizes_copy", "squeeze_copy", "std", "t_copy", "take",
     "threshold", "trace", "transpose_copy", "unbind_copy", "unfold_copy", "unsafe_split", "unsafe_split_with_sizes",
-    "unsqueeze_copy", "vdot", "view_copy", "xlogy",
+    "unsqueeze_copy", "view_copy", "xlogy",
 })  # fmt: skip
 """Names of the aten operations whose decompositions by torch are exact."""
 

@@ -95,7 +95,7 @@ def _mv(c: Calculus, a: Operand, b: Operand) -> Jet:
     return c.move(lambda t: t.squeeze(-1), c.matmul(as_jet(c, a), column))
 
 
-@rule(aten.dot)
+@rule(aten.dot, aten.vdot)
 def _dot(c: Calculus, a: Operand, b: Operand) -> Jet:
     return c.sum(c.mul(*both(c, a, b)), [0])
 
