@@ -54,8 +54,14 @@ def plain_of_in_place(func: Any) -> Function | None:
     return getattr(aten, name[:-1], None)
 
 
+def _writes_out(func: Any) -> bool:
+    return any(a.kwarg_only and a.alias_info is not None and a.alias_info.is_write for a in func._schema.arguments)
+
+
 def find(func: Any) -> Function | None:
     """What ``func`` is made of, as a function with the same arguments; None if nothing exact is known."""
+    if _writes_out(func):
+        return None
     packet = func.overloadpacket
     own = _OWN.get(func, _OWN.get(packet))
     if own is not None:
@@ -74,7 +80,7 @@ def refusal(func: Any) -> str | None:
     name = func._schema.name.split("::")[-1]
     if torch.Tag.nondeterministic_seeded in func.tags:
         return f"{name} draws random numbers: a random function has no fibre. Call module.eval(), or take the noise out"
-    if any(a.alias_info is not None and a.alias_info.is_write and a.kwarg_only for a in func._schema.arguments):
+    if _writes_out(func):
         return (
             f"{name} writes its result into out=…, which is not followed in exact arithmetic; assign the result instead"
         )

@@ -19,6 +19,7 @@ from symgauge.arithmetic import complex_pairs, decompositions
 from symgauge.arithmetic.carrier import _RULES, wrap
 from symgauge.arithmetic.finite_field import FiniteField
 from symgauge.arithmetic.jet import Calculus
+from symgauge.arithmetic.multiprecision import Multiprecision
 from symgauge.errors import UnsupportedOperation
 from tests.arithmetic import cases
 from tests.arithmetic.real_field import RealField
@@ -196,6 +197,16 @@ def test_polynomial_rules_are_exact_modulo_a_prime(name: str) -> None:
     assert torch.equal(got, field.lift(jacobian(case, x)).re)
 
 
+def test_the_same_rules_run_with_thirty_digits() -> None:
+    for name, case in CASES.items():
+        digits = Multiprecision(30)
+        with torch.no_grad():
+            got = digits.nearest(case(digits.carry(X.clone())))
+        torch.testing.assert_close(
+            got, case(X.clone()), rtol=1e-11, atol=1e-12, msg=lambda m, name=name: f"{name}: {m}"
+        )  # type: ignore[misc]
+
+
 @pytest.fixture(scope="module")
 def used() -> set[object]:
     """Rules, and names of operations that were decomposed, over all cases."""
@@ -267,3 +278,43 @@ def test_writing_an_exact_value_into_an_ordinary_tensor_is_refused() -> None:
     x = wrap(calculus.variable(X.clone(), 0), calculus)
     with pytest.raises(UnsupportedOperation, match="ordinary tensor"), torch.no_grad():
         torch.zeros(2, 3, 4, dtype=torch.float64).add_(x)
+
+
+REFUSED: dict[str, tuple[Case, str]] = {
+    "a random operation": (lambda x: x + torch.rand_like(x), "rand_like draws random numbers"),
+    "active dropout": (lambda x: F.dropout(x, 0.5), "bernoulli draws random numbers.*eval"),
+    "random in place": (lambda x: (x * 1).exponential_(), "exponential draws random numbers"),
+    "random slopes": (lambda x: F.rrelu(x, training=True), "random slopes in training"),
+    "statistics in training": (
+        lambda x: F.batch_norm(x, torch.zeros(3).double(), torch.ones(3).double(), training=True),
+        "writes its statistics: call module.eval",
+    ),
+    "a result given away": (lambda x: torch.exp(x, out=x * 1), "exp writes its result into out="),
+    "out of a decomposition": (
+        lambda x: torch.addmv(x[0, :, 0], x[0], x[1, 0], out=x[0, :, 0] * 1),
+        "addmv writes.*out=",
+    ),
+    "another shape in place": (lambda x: (x[..., :3] * 1).transpose_(0, 1).resize_(2), "resize"),
+    "singular vectors": (lambda x: torch.linalg.svd(x)[0], "_linalg_svd is not exact.*irrational"),
+    "eigenvectors": (lambda x: torch.linalg.eigh(x @ x.mT)[1], "_linalg_eigh is not exact"),
+    "a matrix exponential": (lambda x: torch.matrix_exp(x @ x.mT), "linalg_matrix_exp is not exact.*Cayley"),
+    "Fourier": (lambda x: torch.fft.rfft(x).abs(), "_fft_r2c is not exact.*roots of unity"),
+    "max_norm": (lambda x: F.embedding(cases.ROW, x[0], max_norm=1.0), "max_norm rewrites its weights"),
+    "complex sine": (lambda x: torch.sin(x + 1j).abs(), "no exact rule for aten.sin.default of complex tensors"),
+    "a view that others see": (lambda x: _squeezed_under_a_view(x), "changes a tensor's shape in place"),
+}
+
+
+def _squeezed_under_a_view(x: Tensor) -> Tensor:
+    y = (x * 1)[:, :1]
+    z = y[0]
+    y.squeeze_(1)
+    return y + z
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_has_no_exact_value_is_refused_in_a_sentence(name: str) -> None:
+    case, sentence = REFUSED[name]
+    calculus = Calculus(RealField())
+    with pytest.raises(UnsupportedOperation, match=sentence), torch.no_grad():
+        case(wrap(calculus.variable(X.clone(), 0), calculus))
