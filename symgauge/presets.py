@@ -228,7 +228,11 @@ def scaled_down(architecture: Architecture) -> Architecture:
     else:
         # Heads with three planes where there are four heads, so that no axis is mistaken for another.
         heads, groups, planes = (3, 1, 2) if a.groups == 1 else (4, 2, 3)
-    rotary = _small_rotary(a.rotary, 2 if a.latent else planes)
+    encodings = tuple(_small_rotary(encoding, 2 if a.latent else planes) for encoding in a.encodings)
+    # Layers of different kinds, as many as there is room for.
+    kept = sorted({encoding: layer for layer, encoding in reversed([*enumerate(encodings)])}.values())[:layers]
+    kept += [layer for layer in range(a.layers) if layer not in kept][: layers - len(kept)]
+    rotary = next((encoding for encoding in encodings if encoding is not None), None)
     latent, d_k = None, rotary.channels if rotary else 3
     if a.latent is not None:
         d_rope = rotary.channels if rotary else 2
@@ -246,7 +250,10 @@ def scaled_down(architecture: Architecture) -> Architecture:
         vocabulary=_small_vocabulary(a),
         context=min(4, a.context),
         token_types=min(2, a.token_types),
-        rotary=rotary,
+        rotary=None if a.rotary_by_layer else rotary,
+        rotary_by_layer=tuple(encodings[layer] for layer in kept) if a.rotary_by_layer else (),
+        windows=(),
+        alibi=a.alibi[:heads],
         latent=latent,
         experts=_small_experts(a.experts, layers),
         # Constants that belong to the full size: score scale, groups of experts.
