@@ -127,7 +127,10 @@ def limits(a: Architecture) -> list[str]:
             a.activation in ("relu", "relu2") and (a.d_ff > 0 or a.experts is not None)
         ),
         "a norm that reads nothing but the token table can have its effect written into the table": (
-            tables_alone and a.norm != "none" and (a.embedding_norm or not a.residual)
+            tables_alone
+            and a.norm != "none"
+            # A tied table is read by the head as well, which holds it, unless tokens are few.
+            and (not a.residual or (a.embedding_norm and (not a.tied or a.vocabulary <= a.d_model + 1)))
         ),
         "a norm that reads only another norm's result adds freedom of scales per channel": (
             a.norm != "none" and a.placement == "post" and (a.final_norm or not a.residual)

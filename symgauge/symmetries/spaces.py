@@ -262,7 +262,7 @@ class _Tour:
 
 
 def unseen_key_channels(a: Architecture, rotary: Rotary | None) -> tuple[int, ...]:
-    """Key channels, under a layer's encoding, in which a constant shifts all scores of a query alike (softmax is blind).
+    """Key channels, under a layer's encoding, where a constant shifts all scores of a query alike, unseen by softmax.
 
     All of them without rotary encoding, the channels that do not turn with it; none where scores are not simply
     query · key under softmax (linear attention, soft-capped scores, normalised keys).

@@ -148,7 +148,8 @@ def bloom(config: Config) -> Architecture:
         alibi=tuple(_get_alibi_slopes(config.num_attention_heads, device="cpu").tolist()),
         embedding_norm=True,
         activation="gelu_tanh",
-        context=2048,
+        # The class has no limit; published files name the length that the model was trained on.
+        context=getattr(config, "seq_length", None) or 2048,
         extra={"gelu_slope": 0.79788456},
         **dict.fromkeys(_BIASES, True),
     )
@@ -219,8 +220,23 @@ BLOOM = Family(
     "BloomForCausalLM",
     bloom,
     bloom_slots,
-    lambda c, layers: {"hidden_size": 6, "n_head": 3, "n_layer": layers, "vocab_size": 13},
+    lambda c, layers: {"hidden_size": 6, "n_head": 3, "n_layer": layers, "vocab_size": 13, "seq_length": 7},
     required={"apply_residual_connection_post_layernorm": (False,), "slow_but_exact": (False,)},
+    # n_embed is an older name; the others belong to the code that trained the model.
+    understood=frozenset(
+        {
+            "seq_length",
+            "n_embed",
+            "n_inner",
+            "masked_softmax_fusion",
+            "offset_alibi",
+            "skip_bias_add",
+            "skip_bias_add_qkv",
+            "unk_token_id",
+            "attention_softmax_in_fp32",
+            "bias_dropout_fusion",
+        }
+    ),
 )
 MPT = Family(
     "mpt",
