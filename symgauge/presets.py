@@ -206,11 +206,11 @@ def _small_vocabulary(a: Architecture) -> int:
 
 
 def small_depth(architecture: Architecture) -> int:
-    """Layers of an instance for an exact run: two, but one where sandwich norms leave too few probes for two.
+    """Layers of an instance for an exact run: two, but one where norms after sublayers leave too few probes.
 
     Each norm asks for a root, which every second probe has; what a position attends to must have passed its norms too.
     """
-    return 1 if architecture.placement == "sandwich" else 2
+    return 1 if architecture.placement in ("sandwich", "output") else 2
 
 
 def scaled_down(architecture: Architecture) -> Architecture:

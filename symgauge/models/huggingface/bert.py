@@ -8,6 +8,7 @@ from symgauge.architecture import Architecture
 from symgauge.layout import Slot
 from symgauge.models.huggingface.entries import Assignment, Entries
 from symgauge.models.huggingface.family import Config, Family, activation, even_share, norm_epsilon
+from symgauge.models.huggingface.llama import biases
 
 
 def architecture(config: Config) -> Architecture:
@@ -91,7 +92,6 @@ BERT = Family(
 
 def distilbert(config: Config) -> Architecture:
     width = even_share(config)
-    biases = ("query_bias", "key_bias", "value_bias", "output_bias", "ff_bias")
     return Architecture(
         name="distilbert",
         d_model=config.dim,
@@ -113,7 +113,7 @@ def distilbert(config: Config) -> Architecture:
         head_bias=True,
         tied=config.tie_word_embeddings,
         extra={"epsilon": 1e-12},
-        **dict.fromkeys(biases, True),
+        **biases(True),
     )
 
 

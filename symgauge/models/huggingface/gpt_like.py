@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
 from symgauge.architecture import Architecture
+from symgauge.errors import UnsupportedModel
 from symgauge.layout import Slot
 from symgauge.models.huggingface.entries import Assignment, Entries
 from symgauge.models.huggingface.family import Config, Family, activation, even_share, norm_epsilon
 from symgauge.models.huggingface.gpt_neox import head_major
-from symgauge.models.huggingface.llama import kept_layers
-
-_BIASES = ("query_bias", "key_bias", "value_bias", "output_bias", "ff_bias")
+from symgauge.models.huggingface.llama import biases, kept_layers
 
 
 def decoder(config: Config, **fields: Any) -> Architecture:
@@ -81,7 +82,16 @@ def gpt_neo_sizes(config: Config, layers: int) -> dict[str, Any]:
     }
 
 
+def _only(config: Config, field: str, value: object, wanted: object) -> None:
+    if value != wanted:
+        raise UnsupportedModel(
+            f"{config.model_type}: configuration field {field!r} is {value!r}; the adapter knows {wanted!r} only, and "
+            "`symgauge dim` measures the model as it is"
+        )
+
+
 def opt(config: Config) -> Architecture:
+    _only(config, "word_embed_proj_dim", config.word_embed_proj_dim, config.hidden_size)
     before = config.do_layer_norm_before
     return Architecture(
         name="opt",
@@ -103,7 +113,7 @@ def opt(config: Config) -> Architecture:
         tied=config.tie_word_embeddings,
         # The norms have torch's own epsilon.
         extra={"epsilon": 1e-5},
-        **dict.fromkeys(_BIASES, config.enable_bias),
+        **biases(config.enable_bias),
     )
 
 
@@ -145,13 +155,13 @@ def bloom(config: Config) -> Architecture:
 
     return decoder(
         config,
-        alibi=tuple(_get_alibi_slopes(config.num_attention_heads, device="cpu").tolist()),
+        alibi=tuple(_get_alibi_slopes(config.num_attention_heads, device=torch.device("cpu")).tolist()),
         embedding_norm=True,
         activation="gelu_tanh",
         # The class has no limit; published files name the length that the model was trained on.
         context=getattr(config, "seq_length", None) or 2048,
         extra={"gelu_slope": 0.79788456},
-        **dict.fromkeys(_BIASES, True),
+        **biases(True),
     )
 
 
@@ -172,10 +182,23 @@ def bloom_slots(a: Architecture, entries: Entries) -> dict[str, Slot]:
     return to.slots
 
 
+_MPT_ATTENTION = {
+    "alibi": True,
+    "alibi_bias_max": 8,
+    "attn_type": "multihead_attention",
+    "clip_qkv": None,
+    "prefix_lm": False,
+    "qk_ln": False,
+}
+"""What the class of transformers takes for granted, whatever the configuration says, and clipping."""
+
+
 def mpt(config: Config) -> Architecture:
     from transformers.models.mpt.modeling_mpt import build_mpt_alibi_tensor
 
-    # Positions −1 and 0; the module never looks at the configuration's 'alibi_bias_max'.
+    for name, wanted in _MPT_ATTENTION.items():
+        _only(config, f"attn_config.{name}", getattr(config.attn_config, name), wanted)
+    # Of positions −1 and 0.
     slopes = -build_mpt_alibi_tensor(config.n_heads, 2)[:, 0, 0]
     scale = config.attn_config.softmax_scale
     return decoder(
@@ -220,7 +243,7 @@ BLOOM = Family(
     "BloomForCausalLM",
     bloom,
     bloom_slots,
-    lambda c, layers: {"hidden_size": 6, "n_head": 3, "n_layer": layers, "vocab_size": 13, "seq_length": 7},
+    lambda c, layers: {"hidden_size": 4, "n_head": 2, "n_layer": layers, "vocab_size": 13, "seq_length": 5},
     required={"apply_residual_connection_post_layernorm": (False,), "slow_but_exact": (False,)},
     # n_embed is an older name; the others belong to the code that trained the model.
     understood=frozenset(

@@ -9,6 +9,7 @@ from symgauge.architecture import Architecture
 from symgauge.models.huggingface.family import Config, Family, head_width
 from symgauge.models.huggingface.llama import (
     PRE,
+    biases,
     decoder,
     even_sizes,
     heads_slots,
@@ -23,14 +24,17 @@ from symgauge.models.huggingface.llama import (
 from symgauge.models.huggingface.rope import rotary
 
 _FIRST = {"norm_1": "input_layernorm"}
-_QKV = ("query_bias", "key_bias", "value_bias")
-_ALL = (*_QKV, "output_bias", "ff_bias")
 
 
 def starcoder2(config: Config) -> Architecture:
-    biases = dict.fromkeys(_ALL, config.use_bias)
     return decoder(
-        config, "Starcoder2", epsilon_field="norm_epsilon", norm="layer", norm_offset=True, gated=False, **biases
+        config,
+        "Starcoder2",
+        epsilon_field="norm_epsilon",
+        norm="layer",
+        norm_offset=True,
+        gated=False,
+        **biases(config.use_bias),
     )
 
 
@@ -42,7 +46,9 @@ def stablelm(config: Config) -> Architecture:
         norm="layer",
         norm_offset=True,
         placement="parallel_shared" if config.use_parallel_residual else "pre",
-        **dict.fromkeys(_QKV, config.use_qkv_bias),
+        query_bias=config.use_qkv_bias,
+        key_bias=config.use_qkv_bias,
+        value_bias=config.use_qkv_bias,
     )
 
 
@@ -60,7 +66,7 @@ def phi(config: Config) -> Architecture:
         gated=False,
         placement="parallel_shared",
         head_bias=True,
-        **dict.fromkeys(_ALL, True),
+        **biases(True),
     )
 
 

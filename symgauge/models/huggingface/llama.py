@@ -25,6 +25,11 @@ def rotary_class(model_type: str, prefix: str) -> type[Any]:
     return getattr(module, f"{prefix}RotaryEmbedding")
 
 
+def biases(present: bool) -> dict[str, Any]:
+    """Fields of an architecture that has a bias in every map of its layers, or in none."""
+    return dict.fromkeys(("query_bias", "key_bias", "value_bias", "output_bias", "ff_bias"), bool(present))
+
+
 def decoder(
     config: Config,
     prefix: str,
@@ -185,8 +190,7 @@ def smollm3(config: Config) -> Architecture:
 
 
 def ernie(config: Config) -> Architecture:
-    biased = dict.fromkeys(("query_bias", "key_bias", "value_bias", "output_bias", "ff_bias"), config.use_bias)
-    return decoder(config, "Ernie4_5", interleaved=True, **biased)
+    return decoder(config, "Ernie4_5", interleaved=True, **biases(config.use_bias))
 
 
 def sizes(config: Config, layers: int) -> dict[str, Any]:
