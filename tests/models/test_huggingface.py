@@ -280,6 +280,7 @@ def test_what_layers_and_heads_have_of_their_own_is_noticed(
     [
         ("stablelm", {"qk_layernorm": True}, "qk_layernorm"),
         ("phi", {"qk_layernorm": True}, "qk_layernorm"),
+        ("phi", {"hidden_size": 4}, "partial_rotary_factor"),
         ("cohere", {"use_qk_norm": True}, "use_qk_norm"),
         ("cohere", {"logit_scale": 0.0}, "logit_scale"),
         ("granite", {"residual_multiplier": 0.0}, "residual_multiplier"),

@@ -144,4 +144,11 @@ def distilbert_sizes(config: Config, layers: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-DISTILBERT = Family("distilbert", "DistilBertForMaskedLM", distilbert, distilbert_slots, distilbert_sizes)
+DISTILBERT = Family(
+    "distilbert",
+    "DistilBertForMaskedLM",
+    distilbert,
+    distilbert_slots,
+    distilbert_sizes,
+    understood=frozenset({"tie_weights_"}),
+)

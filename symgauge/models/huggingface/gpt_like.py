@@ -237,6 +237,7 @@ OPT = Family(
     opt_slots,
     opt_sizes,
     required={"layer_norm_elementwise_affine": (True,)},
+    understood=frozenset({"prefix", "activation_dropout"}),
 )
 BLOOM = Family(
     "bloom",
@@ -268,4 +269,5 @@ MPT = Family(
     mpt_slots,
     lambda c, layers: {"d_model": 4, "n_heads": 2, "n_layers": layers, "vocab_size": 11, "max_seq_len": 7},
     required={"no_bias": (True,), "expansion_ratio": (4,), "logit_scale": (None,)},
+    understood=frozenset({"init_config", "tokenizer_name", "verbose"}),
 )

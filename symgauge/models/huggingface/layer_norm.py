@@ -115,7 +115,9 @@ STARCODER2 = Family(
     starcoder2,
     layout(feed_forward=partial(plain_slots, up="c_fc", down="c_proj")),
     sizes,
-    understood=frozenset({"head_dim"}),
+    required={"norm_type": ("layer_norm",), "mlp_type": ("default",)},
+    # The module reads hidden_act.
+    understood=frozenset({"head_dim", "activation_function"}),
 )
 STABLELM = Family(
     "stablelm",
@@ -153,6 +155,7 @@ COHERE = Family(
     layout(norms=_FIRST),
     lambda c, layers: _wide(even_sizes(c, layers)),
     required={"use_qk_norm": (False, None)},
+    understood=frozenset({"model_max_length"}),
 )
 COHERE2 = Family(
     "cohere2",

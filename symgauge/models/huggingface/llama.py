@@ -255,7 +255,14 @@ LLAMA = Family(
     "llama", "LlamaForCausalLM", lambda c: decoder(c, "Llama"), slots, sizes, example={**_GQA, "hidden_size": 4096}
 )
 MISTRAL = Family("mistral", "MistralForCausalLM", lambda c: decoder(c, "Mistral"), slots, sizes)
-MINISTRAL = Family("ministral", "MinistralForCausalLM", lambda c: decoder(c, "Ministral"), slots, layered_sizes)
+MINISTRAL = Family(
+    "ministral",
+    "MinistralForCausalLM",
+    lambda c: decoder(c, "Ministral"),
+    slots,
+    layered_sizes,
+    example={"head_dim": 128},
+)
 HELIUM = Family(
     "helium",
     "HeliumForCausalLM",

@@ -27,6 +27,12 @@ def rotary(
             f"{config.model_type}: configuration field 'rope_parameters.rope_type' is {kind!r}; supported are "
             f"{', '.join(_FIXED)}, whose angles do not depend on the input's length"
         )
+    turning = int(channels * fields.get("partial_rotary_factor", 1.0))
+    if turning % 2:
+        raise UnsupportedModel(
+            f"{config.model_type}: 'rope_parameters.partial_rotary_factor' turns {turning} of {channels} channels; rotary "
+            "encoding turns channels in pairs"
+        )
     embedding = embedding_class(config)
     turns = tuple(f / (2 * math.pi) for f in getattr(embedding, f"{prefix}inv_freq").double().tolist())
     if 2 * len(turns) > channels:
