@@ -159,6 +159,15 @@ class Architecture:
     """RMSNorm with gains on each query and key head, gains shared by the heads (Qwen3)."""
     attention_softcap: float | None = None
     latent: Latent | None = None
+    rotary_by_layer: tuple[Rotary | None, ...] = ()
+    """The encoding of each layer, in place of ``rotary``, where layers differ (SmolLM3, Gemma 3)."""
+    windows: tuple[int, ...] = ()
+    """How many positions each layer looks back, its own included; 0 for all. Empty: all, in every layer."""
+    alibi: tuple[float, ...] = ()
+    """A slope per head: slope · key position is added to the scores (ALiBi; softmax sees distances alone)."""
+    qk_norm_across: bool = False
+    """With ``qk_norm``: one norm over all query heads together and one over all key heads, every channel of every head
+    with a gain of its own (OLMo 2)."""
     # feed-forward
     activation: Literal["gelu", "gelu_tanh", "relu", "relu2", "silu", "tanh"] = "gelu"
     gated: bool = False
@@ -166,7 +175,8 @@ class Architecture:
     experts: Experts | None = None
     # norms and stream
     norm: Literal["none", "layer", "rms"] = "none"
-    placement: Literal["pre", "post", "sandwich", "parallel", "parallel_shared"] = "pre"
+    placement: Literal["pre", "post", "sandwich", "parallel", "parallel_shared", "output"] = "pre"
+    """"output": each sublayer reads the stream as it is, and its result passes a norm (OLMo 2)."""
     norm_offset: bool = False
     epsilon_is_zero: bool = False
     embedding_norm: bool = False
@@ -179,8 +189,10 @@ class Architecture:
     tied: bool = False
     head_bias: bool = False
     logit_softcap: float | None = None
+    unused_positions: int = 0
+    """Rows that the position table has before the first position's, and that nothing reads (OPT)."""
     extra: dict[str, float] = field(default_factory=dict, hash=False, compare=False)
-    """Constants without influence on symmetries (embedding scale, score scale), for adapters."""
+    """Constants without influence on symmetries (scales of embeddings, scores, sublayers, logits), for adapters."""
 
     def __post_init__(self) -> None:
         if self.groups == 0:
@@ -203,6 +215,33 @@ class Architecture:
             raise InvalidInput("norm_offset belongs to norm='layer'")
         if self.tied and not self.vocabulary:
             raise InvalidInput("tied=True needs a vocabulary")
+        self._check_layers()
+
+    def _check_layers(self) -> None:
+        """What is given layer by layer or head by head fits, and is known to go together."""
+        for name in ("rotary_by_layer", "windows"):
+            if len(getattr(self, name)) not in (0, self.layers):
+                raise InvalidInput(f"architecture field {name!r} must name each of the {self.layers} layers, or none")
+        if self.rotary_by_layer and (self.rotary is not None or self.latent is not None):
+            raise InvalidInput("'rotary_by_layer' takes the place of 'rotary', and goes with plain attention only")
+        found = {(r.channels, len(r.turns)) for r in self.rotary_by_layer if r is not None}
+        if found and (len(found) > 1 or next(iter(found))[0] != self.d_k):
+            raise InvalidInput(
+                f"all encodings of 'rotary_by_layer' must turn as many of d_k = {self.d_k} channels; "
+                f"(channels, planes) are {sorted(found)}"
+            )
+        if any(not isinstance(w, int) or w < 0 for w in self.windows) or (any(self.windows) and not self.causal):
+            raise InvalidInput(f"'windows' are numbers of positions ≥ 0, for causal attention, not {self.windows}")
+        if self.alibi and (
+            len(self.alibi) != self.heads or self.attention != "softmax" or self.attention_softcap or self.latent
+        ):
+            raise InvalidInput("'alibi' has one slope per head, and goes with plain softmax attention without soft cap")
+        if self.qk_norm_across and not (self.qk_norm and self.attention == "softmax"):
+            raise InvalidInput("qk_norm_across=True needs qk_norm=True and attention='softmax'")
+        if not isinstance(self.unused_positions, int) or self.unused_positions < 0:
+            raise InvalidInput(f"'unused_positions' must be an integer ≥ 0, not {self.unused_positions!r}")
+        if self.unused_positions and not self.position_table:
+            raise InvalidInput("unused_positions > 0 needs position_table=True")
 
     def replace(self, **changes: object) -> Architecture:
         """A copy with some fields changed (and checked again)."""
@@ -212,6 +251,11 @@ class Architecture:
     def is_model(self) -> bool:
         """Tokens in, logits out."""
         return self.vocabulary > 0
+
+    @property
+    def encodings(self) -> tuple[Rotary | None, ...]:
+        """The rotary encoding of each layer."""
+        return self.rotary_by_layer or (self.rotary,) * self.layers
 
     def has_experts(self, layer: int) -> bool:
         return self.experts is not None and layer >= self.experts.first
