@@ -90,7 +90,7 @@ def quiet_stdout(options: Options) -> Iterator[None]:
 
 def measured(target: Target, options: Options) -> FibreDimension:
     """The exact fibre dimension of a target, with progress on a terminal."""
-    from symgauge.exact.dimension import dimension
+    from symgauge.measurement import dimension
     from symgauge.targets import blaming
 
     name = type(target.module).__name__

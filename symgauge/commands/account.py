@@ -8,7 +8,7 @@ from symgauge.commands import _measuring as m
 from symgauge.commands._output import JsonFlag
 
 if TYPE_CHECKING:
-    from symgauge.exact.accounting import Account
+    from symgauge.accounting import Account
     from symgauge.targets import Target
 
 
@@ -72,8 +72,8 @@ def command(
 
 
 def _account(found: Target, options: m.Options) -> Account:
+    from symgauge.accounting import account_for, describe
     from symgauge.errors import UnsupportedModel
-    from symgauge.exact.accounting import account_for, describe
 
     try:
         module, architecture, layout = describe(found.module)

@@ -17,12 +17,13 @@ from symgauge.architecture import Architecture
 from symgauge.arithmetic.carrier import Carrier, wrap
 from symgauge.arithmetic.finite_field import FiniteField, Residues
 from symgauge.arithmetic.jet import Calculus
-from symgauge.exact.dimension import Progress, dimension
+from symgauge.exact.dimension import Progress
 from symgauge.exact.probes import Inputs, Tokens, Vectors
 from symgauge.exact.rank import Echelon
 from symgauge.exact.result import FibreDimension, Output
 from symgauge.exact.threads import few_threads
 from symgauge.layout import Layout
+from symgauge.measurement import dimension
 from symgauge.symmetries.base import Symmetry
 from symgauge.symmetries.group import families
 from symgauge.wiring import Wiring, wire
