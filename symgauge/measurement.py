@@ -1,0 +1,16 @@
+"""How a fibre's dimension is measured for a user: the exact engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import nn
+
+from symgauge.exact import dimension as engine
+from symgauge.exact.probes import Inputs
+from symgauge.exact.result import FibreDimension
+
+
+def dimension(module: nn.Module, inputs: Inputs, **options: Any) -> FibreDimension:
+    """As :func:`symgauge.exact.dimension.dimension`."""
+    return engine.dimension(module, inputs, **options)
