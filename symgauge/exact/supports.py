@@ -31,15 +31,27 @@ class TensorSet:
 
 
 @dataclass(frozen=True)
+class Motion:
+    """How unexplained directions move a tensor: ``need`` of them do, whatever known ones are added; ``can`` may.
+
+    They are the least and the greatest dimension of its motions, over all ways to choose the unexplained directions.
+    """
+
+    need: int
+    can: int
+
+
+@dataclass(frozen=True)
 class Supports:
     """Sets of tensors that move alone, smallest first; ``left`` directions need more tensors at once.
 
-    ``needed``: tensor → how many of the directions left move it, whatever is added to them of those before.
+    ``unknown``: how the directions that were not known move each tensor; ``remaining``: the same for those left.
     """
 
     sets: tuple[TensorSet, ...]
     left: int
-    needed: dict[str, int]
+    unknown: dict[str, Motion]
+    remaining: dict[str, Motion]
 
 
 def supports(fibre: FibreDimension, at_most: int = 3, known: Echelon | None = None) -> Supports:
@@ -52,6 +64,7 @@ def supports(fibre: FibreDimension, at_most: int = 3, known: Echelon | None = No
     spanned = Echelon(search.field, search.columns, search.device)
     if known is not None:
         spanned.add(search.compressed(known.basis))
+    unknown = search.motions(spanned)
     sets = []
     for size in range(1, at_most + 1):
         if spanned.rank == fibre.nullity:
@@ -60,8 +73,7 @@ def supports(fibre: FibreDimension, at_most: int = 3, known: Echelon | None = No
         for members, vectors in sorted(search.sets(size, spanned), key=lambda found: found[0]):
             if gain := spanned.add(vectors):
                 sets.append(TensorSet(tuple(search.names[t] for t in members), vectors.shape[0], gain))
-    left = fibre.nullity - spanned.rank
-    return Supports(tuple(sets), left, search.needed(spanned) if left else {})
+    return Supports(tuple(sets), fibre.nullity - spanned.rank, unknown, search.motions(spanned))
 
 
 class _Search:
@@ -75,7 +87,7 @@ class _Search:
         """For each tensor that takes part, its columns."""
         for name, count in fibre.names:
             part = Echelon(self.field, count, self.device)
-            part.add(kernel.map(lambda x, a=start, b=start + count: x[:, a:b].contiguous()))  # type: ignore[misc]
+            part.add(_columns(kernel, torch.arange(start, start + count, device=self.device)))
             if part.rank:
                 first = sum(len(block) for block in self.blocks)
                 self.names.append(name)
@@ -88,12 +100,7 @@ class _Search:
 
     def compressed(self, vectors: Residues) -> Residues:
         """Vectors of the kernel (m, P), on the chosen columns."""
-        return vectors.map(lambda x: x[:, self.chosen])
-
-    def echelon(self, vectors: Residues) -> Echelon:
-        result = Echelon(self.field, self.columns, self.device)
-        result.add(vectors)
-        return result
+        return _columns(vectors, self.chosen)
 
     def resting(self, vectors: Residues, tensors: list[int]) -> Residues:
         """A basis of the combinations of independent ``vectors`` that leave these tensors alone."""
@@ -142,8 +149,11 @@ class _Search:
 
     def _parts(self, vectors: Residues) -> Iterator[tuple[set[int], Residues]]:
         """The finest way to write a space as a sum of spaces that move disjoint sets of tensors."""
-        reduced = self.echelon(vectors).basis
-        moves = torch.stack([~self.field.is_zero(reduced.map(lambda x, b=b: x[:, b])).all(1) for b in self.blocks], 1)  # type: ignore[misc]
+        echelon = Echelon(self.field, self.columns, self.device)
+        echelon.add(vectors)
+        reduced = echelon.basis
+        moved = ~self.field.is_zero(reduced)
+        moves = torch.stack([moved[:, block].any(1) for block in self.blocks], 1)
         left = torch.ones(len(moves), dtype=torch.bool, device=self.device)
         while bool(left.any()):
             rows = torch.zeros_like(left)
@@ -155,14 +165,19 @@ class _Search:
                     break
                 rows = grown
             left &= ~rows
-            yield set(torch.nonzero(members).flatten().tolist()), reduced.map(lambda x, r=rows: x[r])  # type: ignore[misc]
+            yield set(torch.nonzero(members).flatten().tolist()), Residues(*(x[rows] for x in reduced.parts()))
 
-    def needed(self, spanned: Echelon) -> dict[str, int]:
-        """For each tensor, in how many of its motions no spanned vector moves it."""
-        result = {}
+    def motions(self, spanned: Echelon) -> dict[str, Motion]:
+        """How the directions that are not spanned move each tensor that takes part in the kernel."""
+        missing, result = self.kernel.shape[0] - spanned.rank, {}
+        if not missing:
+            return {}
         for name, block in zip(self.names, self.blocks, strict=True):
             part = Echelon(self.field, len(block), self.device)
-            part.add(spanned.basis.map(lambda x, b=block: x[:, b].contiguous()))  # type: ignore[misc]
-            if more := len(block) - part.rank:
-                result[name] = more
+            part.add(_columns(spanned.basis, block))
+            result[name] = Motion(len(block) - part.rank, min(missing, len(block)))
         return result
+
+
+def _columns(vectors: Residues, columns: Tensor) -> Residues:
+    return vectors.map(lambda x: x[:, columns].contiguous())
