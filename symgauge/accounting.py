@@ -255,7 +255,8 @@ def _wired(a: Architecture, layout: Layout, names: Names) -> Wiring:
     w = wire(a)
     for role, slot in layout.slots.items():
         shape = tuple(slot.index.shape)
-        if role in w.shapes and shape != w.shapes[role]:
+        # Sizes may differ (a factor in the place of a matrix): what cannot act on them then says so.
+        if role in w.shapes and len(shape) != len(w.shapes[role]):
             raise InvalidInput(f"layout: role {role!r} has shape {shape}; in this architecture it is {w.shapes[role]}")
     return w
 

@@ -134,7 +134,12 @@ def _act(
         raise
     except Exception as error:
         text = next(iter(str(error).splitlines()), "")
-        raise InvalidInput(f"family {family.name!r}: its action raised {type(error).__name__}: {text}") from error
+        said = f"family {family.name!r}: its action raised {type(error).__name__}: {text}"
+        for role, value in roles.items():
+            if (usual := w.shapes.get(role, value.shape)) != (shape := tuple(value.shape)):
+                said += f"; role {role!r} has shape {shape}, in this architecture it is {usual}"
+                break
+        raise InvalidInput(said) from error
     if not isinstance(moved, Mapping):
         raise InvalidInput(f"family {family.name!r}: its action must return a dict of roles, not {shown(moved)}")
     for role, value in moved.items():
