@@ -148,9 +148,9 @@ def account_for(
     names = _names(module)
     if architecture is not None and layout is not None:
         w = _wired(architecture, layout, names)
-        own = [*(units.families() if units is not None else ()), *extra]
+        own = [*_of_piece(units), *([extra] if isinstance(extra, Symmetry) else extra)]
         chosen = chosen_families(architecture, output, own, families, without)
-    elif [x for x in (architecture, layout, units, families) if x is not None] or extra or len(list(without)):
+    elif [x for x in (architecture, layout, units, families) if x is not None] or extra or without:
         raise InvalidInput("families act on the roles of an architecture: give both the architecture and its layout")
     if fibre is None:
         fibre = dimension(module, inputs, seed=seed, output=output, device=device, progress=progress)
@@ -166,6 +166,12 @@ def account_for(
                 if found.missing:
                     skipped[family.name] = found.missing
         return _account(architecture, fibre, known, shares, skipped)
+
+
+def _of_piece(units: Units | None) -> list[Symmetry]:
+    if units is not None and not isinstance(units, Units):
+        raise InvalidInput(f"units must be Units(off=…, on=…) of symgauge.symmetries.unit_pieces, not {shown(units)}")
+    return [] if units is None else units.families()
 
 
 def _point(module: nn.Module, fibre: FibreDimension) -> tuple[Tensor, Tensor]:

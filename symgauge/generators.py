@@ -52,6 +52,8 @@ def chosen_families(
 def check_names(asked: Iterable[str], own: Sequence[str] = ()) -> list[str]:
     """Names of families as a list; raises InvalidInput for one that is neither known nor one's own."""
     names = [*(kind.name for kind in group.REGISTRY), *own]
+    if not isinstance(asked, Iterable):
+        raise InvalidInput(f"names of families are needed, such as ['query-key'], not {shown(asked)}")
     wanted = [asked] if isinstance(asked, str) else list(asked)
     for name in wanted:
         if name not in names:
