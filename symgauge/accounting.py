@@ -229,7 +229,7 @@ def _account(
     notes = [share.partial for share in shares if share.partial]
     for name, roles in skipped.items():
         notes.append(f"{name} is counted only where it does without {listed(roles, 'and')}, which the layout lacks")
-    if missing and fibre.doubt:
+    if missing and not (fibre.saturated and fibre.agree):
         notes.append("the rank is not settled, so its kernel may be too large and is not split by tensors")
     elif missing:
         found = supports(fibre, known=known)
