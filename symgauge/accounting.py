@@ -148,9 +148,9 @@ def account_for(
     names = _names(module)
     if architecture is not None and layout is not None:
         w = _wired(architecture, layout, names)
-        own = [*(units.families() if units is not None else ()), *extra]
+        own = [*_of_piece(units), *([extra] if isinstance(extra, Symmetry) else extra)]
         chosen = chosen_families(architecture, output, own, families, without)
-    elif [x for x in (architecture, layout, units, families) if x is not None] or extra or len(list(without)):
+    elif [x for x in (architecture, layout, units, families) if x is not None] or extra or without:
         raise InvalidInput("families act on the roles of an architecture: give both the architecture and its layout")
     if fibre is None:
         fibre = dimension(module, inputs, seed=seed, output=output, device=device, progress=progress)
@@ -166,6 +166,12 @@ def account_for(
                 if found.missing:
                     skipped[family.name] = found.missing
         return _account(architecture, fibre, known, shares, skipped)
+
+
+def _of_piece(units: Units | None) -> list[Symmetry]:
+    if units is not None and not isinstance(units, Units):
+        raise InvalidInput(f"units must be Units(off=…, on=…) of symgauge.symmetries.unit_pieces, not {shown(units)}")
+    return [] if units is None else units.families()
 
 
 def _point(module: nn.Module, fibre: FibreDimension) -> tuple[Tensor, Tensor]:
@@ -223,7 +229,7 @@ def _account(
     notes = [share.partial for share in shares if share.partial]
     for name, roles in skipped.items():
         notes.append(f"{name} is counted only where it does without {listed(roles, 'and')}, which the layout lacks")
-    if missing and fibre.doubt:
+    if missing and not (fibre.saturated and fibre.agree):
         notes.append("the rank is not settled, so its kernel may be too large and is not split by tensors")
     elif missing:
         found = supports(fibre, known=known)
@@ -255,7 +261,8 @@ def _wired(a: Architecture, layout: Layout, names: Names) -> Wiring:
     w = wire(a)
     for role, slot in layout.slots.items():
         shape = tuple(slot.index.shape)
-        if role in w.shapes and shape != w.shapes[role]:
+        # Sizes may differ (a factor in the place of a matrix): what cannot act on them then says so.
+        if role in w.shapes and len(shape) != len(w.shapes[role]):
             raise InvalidInput(f"layout: role {role!r} has shape {shape}; in this architecture it is {w.shapes[role]}")
     return w
 

@@ -26,7 +26,9 @@ def shown(value: object) -> str:
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
     """"; did you mean …?" for a near miss, or nothing."""
-    words, asked = list(known), str(word)[:_MOST].lower()
+    if not isinstance(word, str):
+        return ""
+    words, asked = list(known), word[:_MOST].lower()
     other = _ALSO_CALLED.get(asked)
     near = [other] if other in words else difflib.get_close_matches(asked, words, n=2, cutoff=0.5)
     return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""

@@ -22,7 +22,7 @@ def check_fields(record: Any, what: str) -> None:
     for name, hint in _hints(record.__class__).items():
         value = getattr(record, name)
         if not _fits(value, hint):
-            words = [word for word in _words(hint) if isinstance(word, str) and isinstance(value, str)]
+            words = [word for word in _words(hint) if isinstance(word, str)]
             near = did_you_mean(value, words)
             raise InvalidInput(f"{what} {name!r} must be {_expected(hint)}, not {shown(value)}{near}")
 

@@ -52,6 +52,8 @@ def chosen_families(
 def check_names(asked: Iterable[str], own: Sequence[str] = ()) -> list[str]:
     """Names of families as a list; raises InvalidInput for one that is neither known nor one's own."""
     names = [*(kind.name for kind in group.REGISTRY), *own]
+    if not isinstance(asked, Iterable):
+        raise InvalidInput(f"names of families are needed, such as ['query-key'], not {shown(asked)}")
     wanted = [asked] if isinstance(asked, str) else list(asked)
     for name in wanted:
         if name not in names:
@@ -134,7 +136,12 @@ def _act(
         raise
     except Exception as error:
         text = next(iter(str(error).splitlines()), "")
-        raise InvalidInput(f"family {family.name!r}: its action raised {type(error).__name__}: {text}") from error
+        said = f"family {family.name!r}: its action raised {type(error).__name__}: {text}"
+        for role, value in roles.items():
+            if (usual := w.shapes.get(role, value.shape)) != (shape := tuple(value.shape)):
+                said += f"; role {role!r} has shape {shape}, in this architecture it is {usual}"
+                break
+        raise InvalidInput(said) from error
     if not isinstance(moved, Mapping):
         raise InvalidInput(f"family {family.name!r}: its action must return a dict of roles, not {shown(moved)}")
     for role, value in moved.items():
