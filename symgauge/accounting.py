@@ -27,8 +27,9 @@ from symgauge.exact.supports import Motion, TensorSet, supports
 from symgauge.exact.threads import few_threads
 from symgauge.generators import chosen_families, generators, generators_where_possible
 from symgauge.layout import Layout, flatten
-from symgauge.measurement import dimension
+from symgauge.measurement import dimension, witnessed
 from symgauge.symmetries.base import Symmetry
+from symgauge.symmetries.feed_forward import feed_forwards
 from symgauge.symmetries.unit_pieces import Units
 from symgauge.wiring import Wiring, wire
 
@@ -83,11 +84,20 @@ class Account:
     skipped: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Family → roles that the layout lacks; it is counted only where it does without them."""
     notes: tuple[str, ...] = ()
+    piece: bool = False
+    """Whether the account is of one piece of the function, with the freedom of its one-sided units as families."""
+
+    @property
+    def doubt(self) -> str:
+        """Why the account is not settled, in one sentence; empty if it is."""
+        wrong = [f"{f.name} ({f.violations})" for f in self.families if f.violations]
+        outside = f"generators lie outside the kernel: {', '.join(wrong)}; these families do not hold here"
+        return (self.fibre.rank_doubt if self.piece else self.fibre.doubt) or (outside if wrong else "")
 
     @property
     def decided(self) -> bool:
         """The rank is settled, primes agree, and every generator lies in the kernel."""
-        return not self.fibre.doubt and not any(f.violations for f in self.families)
+        return not self.doubt
 
     @property
     def complete(self) -> bool:
@@ -152,9 +162,14 @@ def account_for(
         chosen = chosen_families(architecture, output, own, families, without)
     elif [x for x in (architecture, layout, units, families) if x is not None] or extra or without:
         raise InvalidInput("families act on the roles of an architecture: give both the architecture and its layout")
+    asked = fibre is None
     if fibre is None:
-        fibre = dimension(module, inputs, seed=seed, output=output, device=device, progress=progress)
+        fibre = dimension(
+            module, inputs, seed=seed, output=output, device=device, progress=progress, witness=architecture is None
+        )
     _check_fibre(fibre, names, output)
+    if architecture is not None and units is None and families is None and (units := units_of(fibre, architecture, w)):
+        chosen = [*chosen, *units.families()]
     with few_threads(fibre.parameters):
         known = Echelon(fibre.echelon.field, fibre.parameters, fibre.echelon.pivots.device)
         shares, skipped = [], {}
@@ -165,7 +180,25 @@ def account_for(
                 shares.append(_share(family, _on(free, known, found.vectors), fibre, known))
                 if found.missing:
                     skipped[family.name] = found.missing
-        return _account(architecture, fibre, known, shares, skipped)
+        if asked and architecture is not None and known.rank < fibre.nullity:
+            # Families that span the kernel are witness enough; where they do not, the number wants another.
+            fibre = witnessed(fibre)
+        return _account(architecture, fibre, known, shares, skipped, units is not None)
+
+
+def units_of(fibre: FibreDimension, a: Architecture, w: Wiring) -> Units | None:
+    """The one-sided hidden units of a piece, by feed-forward layer; None if there are none, or others beside them."""
+    layers = [f.up.weight.removesuffix(".up.weight") for f in feed_forwards(w)]
+    if not fibre.pieces or a.activation not in ("relu", "relu2"):
+        return None
+    sites = [t for t in fibre.thresholds if t.operation == "relu"]
+    widths = [w.shapes[f.up.weight][-1] for f in feed_forwards(w)]
+    if [t.units for t in sites] != widths or any(p.operation != "relu" for p in fibre.pieces):
+        return None
+    off = {layer: t.never_above for layer, t in zip(layers, sites, strict=True) if t.never_above}
+    linear = a.activation == "relu" and not a.gated
+    on = {layer: t.never_below for layer, t in zip(layers, sites, strict=True) if t.never_below and linear}
+    return Units(off, on)
 
 
 def _of_piece(units: Units | None) -> list[Symmetry]:
@@ -221,12 +254,16 @@ def _account(
     known: Echelon,
     shares: Sequence[FamilyShare],
     skipped: Mapping[str, tuple[str, ...]],
+    piece: bool,
 ) -> Account:
     """Look at what the families leave, and say it."""
     missing = left = fibre.nullity - known.rank
     sets: tuple[TensorSet, ...] = ()
     moved: Mapping[str, Motion] = {}
     notes = [share.partial for share in shares if share.partial]
+    if piece:
+        sides = "; ".join(map(str, fibre.pieces)) or "as told"
+        notes.append(f"this is the account of one piece of the function, whose one-sided units are families: {sides}")
     for name, roles in skipped.items():
         notes.append(f"{name} is counted only where it does without {listed(roles, 'and')}, which the layout lacks")
     if missing and not (fibre.saturated and fibre.agree):
@@ -238,7 +275,7 @@ def _account(
     return Account(
         a, fibre, tuple(shares), fibre.nullity - missing, missing,
         {name: motion.need for name, motion in moved.items() if motion.need},
-        {name: motion.can for name, motion in moved.items()}, sets, left, skipped, tuple(notes),
+        {name: motion.can for name, motion in moved.items()}, sets, left, skipped, tuple(notes), piece,
     )  # fmt: skip
 
 

@@ -140,12 +140,12 @@ class Calculus:
         """
         return Jet(self.field.lift(x, exact), x.double() if x.is_floating_point() else x.to(torch.float64))
 
-    def variable(self, x: Tensor, start: int, tangent: bool = True) -> Jet:
+    def variable(self, x: Tensor | Jet, start: int, tangent: bool = True) -> Jet:
         """An independent variable: one tangent per entry, numbered from ``start``; ``tangent=False``: its value only."""
-        n = x.numel()
-        jet = replace(self.lift(x, exact=True), degree=1)
+        jet = replace(x if isinstance(x, Jet) else self.lift(x, exact=True), degree=1)
         if not tangent:
             return jet
+        x, n = jet.shadow, jet.shadow.numel()
         identity = self.field.identity(n, x.device).map(lambda t: t.reshape(n, *x.shape))
         return replace(jet, tangent=identity, span=(start, start + n))
 

@@ -36,7 +36,7 @@ class Key(NamedTuple):
 
 @dataclass
 class Sides:
-    """For each entry but the batch axis, whether some input had it above (below) the threshold."""
+    """For each entry but the batch axis, how many inputs had it above (below) the threshold."""
 
     above: Tensor
     below: Tensor
@@ -47,16 +47,16 @@ class Sides:
     ordered: bool = False
     """Whether one side is the only one there can be (the distance between the last chosen and the first not chosen)."""
 
-    def stuck(self) -> tuple[int, Tensor, Tensor]:
-        """(axis, never above, never below): units along the axis of which most are on one side everywhere."""
+    def stuck(self, fewer: int = 1) -> tuple[int, Tensor, Tensor]:
+        """(axis, above, below): along the axis of which most are, units on that side at fewer places than that."""
         best: tuple[int, Tensor, Tensor] | None = None
         axes = [a for a, n in enumerate(self.above.shape) if n > 1] or list(range(self.above.dim()))[-1:]
         for axis in reversed(axes):
-            off, on = (~x.movedim(axis, 0).reshape(x.shape[axis], -1).any(1) for x in (self.above, self.below))
+            off, on = (x.movedim(axis, 0).reshape(x.shape[axis], -1).sum(1) < fewer for x in (self.above, self.below))
             if best is None or int((off | on).sum()) > int((best[1] | best[2]).sum()):
                 best = axis, off, on
         if best is None:
-            return 0, ~self.above.reshape(1), ~self.below.reshape(1)
+            return 0, self.above.reshape(1) < fewer, self.below.reshape(1) < fewer
         return best
 
 
@@ -104,11 +104,11 @@ class Record:
         above, below = ((distance > 0) & good).cpu(), ((distance <= 0) & good).cpu()
         known = self.sides.get(key)
         if known is None:
-            self.sides[key] = Sides(above.any(0), below.any(0), distance, ordered=ordered)
+            self.sides[key] = Sides(above.sum(0), below.sum(0), distance, ordered=ordered)
         else:
             known.moves |= known.first.shape != distance.shape or not torch.equal(known.first, distance)
             known.above, known.below = (
-                _merged(x, y.any(0)) for x, y in ((known.above, above), (known.below, below))
+                _merged(x, y.sum(0)) for x, y in ((known.above, above), (known.below, below))
             )
         if self.wanted is not None and self.flips is not None and key in self.wanted:
             axis, off, on = self.wanted[key]
@@ -151,12 +151,12 @@ class Record:
 
 
 def _merged(known: Tensor, new: Tensor) -> Tensor:
-    """Either; where shapes vary, as the numbers of routed tokens do, by the last axis if that at least is the same."""
+    """Sums; where shapes vary, as the numbers of routed tokens do, by the last axis if that at least is the same."""
     if known.shape == new.shape:
-        return known | new
+        return known + new
     if known.dim() and new.dim() and known.shape[-1] == new.shape[-1]:
-        return known.reshape(-1, known.shape[-1]).any(0) | new.reshape(-1, new.shape[-1]).any(0)
-    return known.any() | new.any()
+        return known.reshape(-1, known.shape[-1]).sum(0) + new.reshape(-1, new.shape[-1]).sum(0)
+    return known.sum() + new.sum()
 
 
 @dataclass(frozen=True)
@@ -177,14 +177,17 @@ class Piece:
         return f"{self.operation} in {self.module or 'the module'}: of {self.units} units {' and '.join(parts)}"
 
 
-def pieces(record: Record) -> tuple[Piece, ...]:
-    """The sites with units on one side."""
+def thresholds(record: Record) -> tuple[Piece, ...]:
+    """The sites that inputs can cross, in the order of execution."""
     found = []
     for key, sides in record.sides.items():
-        if not sides.moves or sides.ordered:
-            continue
-        _, off, on = sides.stuck()
-        if bool((off | on).any()):
+        if sides.moves and not sides.ordered:
+            _, off, on = sides.stuck()
             never = [tuple(torch.nonzero(x).flatten().tolist()) for x in (off, on)]
             found.append(Piece(key.module, key.operation, len(off), *never))
     return tuple(found)
+
+
+def pieces(record: Record) -> tuple[Piece, ...]:
+    """Those with units on one side."""
+    return tuple(piece for piece in thresholds(record) if piece.never_above or piece.never_below)

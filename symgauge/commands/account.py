@@ -77,7 +77,7 @@ def command(
         if full is not None:
             m.print_full_size(full)
 
-    m.report(options, data, show, account.fibre.doubt or _violations(account))
+    m.report(options, data, show, account.doubt)
 
 
 def _names(text: str) -> list[str] | None:
@@ -132,10 +132,3 @@ def _account(found: Target, options: m.Options, families: list[str] | None, with
         module, found.inputs, architecture, layout, fibre=fibre, families=families, without=without,
         output=options.output,
     )  # fmt: skip
-
-
-def _violations(account: Account) -> str:
-    """Generators outside the kernel, as a reason for doubt."""
-    wrong = [f"{f.name} ({f.violations})" for f in account.families if f.violations]
-    partial = "; ".join(f.partial for f in account.families if f.violations)
-    return f"generators lie outside the kernel: {', '.join(wrong)}; {partial}" if wrong else ""

@@ -23,6 +23,8 @@ _ENUMERATE = 4096
 _CHOICE = 4
 """How many usable positions to collect for each one wanted, so that the fullest sequences can be chosen."""
 
+_FLIPS = 48
+"""Inputs to take at once that have units on the other side."""
 
 Key = tuple[int, ...]
 
@@ -142,32 +144,35 @@ class Acceptance:
             if usable.fresh(self._seen):
                 self._pool.append(usable)
 
-    def flipping(self, record: Record, scales: Sequence[float], rounds: int) -> int:
-        """Look for inputs that put units on the side that they never were on; returns how many were found.
+    def flipping(self, record: Record, fewer: int, scales: Sequence[float]) -> int:
+        """Look for inputs with units on a side where they were at fewer places than that; returns how many were found.
 
         They go to the front of what :meth:`take` gives. Vectors are tried in several sizes.
         """
-        wanted = {key: sides.stuck() for key, sides in record.sides.items() if sides.moves and not sides.ordered}
-        wanted = {key: found for key, found in wanted.items() if bool((found[1] | found[2]).any())}
+        sites = {key: sides.stuck(fewer) for key, sides in record.sides.items() if sides.moves and not sides.ordered}
+        wanted = {key: site for key, site in sites.items() if bool((site[1] | site[2]).any())}
         found = 0
-        for scale in scales:
-            for _ in range(rounds):
-                batch = self.inputs.draw(self.batch, self.generator)
-                batch = batch if scale == 1 else batch * scale
-                kept, self.evaluation.record = self.evaluation.record, Record(wanted=wanted)
-                try:
-                    self.evaluation(batch, tangents=False, watched=True)
-                    flips = self.evaluation.record.flips
-                finally:
-                    self.evaluation.record = kept
-                if flips is None or not bool(flips.any()):
-                    break
-                before = len(self._pool)
-                self._collect(batch[flips][: self.batch // 4])
-                self._urgent += self._pool[before:]
-                del self._pool[before:]
-                found += int(flips.sum())
+        for scale in scales if wanted else ():
+            batch = self.inputs.draw(self.batch, self.generator)
+            batch = batch if scale == 1 else batch * scale
+            kept, self.evaluation.record = self.evaluation.record, Record(wanted=wanted)
+            try:
+                self.evaluation(batch, tangents=False, watched=True)
+                flips = self.evaluation.record.flips
+            finally:
+                self.evaluation.record = kept
+            if flips is not None and bool(flips.any()):
+                found += self.prefer(batch[flips][:_FLIPS])
         return found
+
+    def prefer(self, batch: Tensor) -> int:
+        """Put those of a batch that are usable and new to the front; returns how many."""
+        before = len(self._pool)
+        self._collect(batch)
+        new = self._pool[before:]
+        self._urgent += new
+        del self._pool[before:]
+        return len(new)
 
     def _remember(self, batch: Tensor, good: Tensor) -> None:
         """Keep sequences with a clean, incomplete prefix for regrowth, the longest prefixes first."""

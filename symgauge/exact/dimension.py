@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from symgauge.arithmetic.finite_field import FiniteField, Residues
 from symgauge.arithmetic.jet import Calculus
 from symgauge.arithmetic.primes import DEFAULT_PRIMES, check_primes
-from symgauge.arithmetic.record import pieces
+from symgauge.arithmetic.record import pieces, thresholds
 from symgauge.errors import InvalidInput
 from symgauge.exact.acceptance import Acceptance
 from symgauge.exact.agreement import check_agreement
@@ -38,6 +38,8 @@ _POINTS = 8
 """Points to choose from, where units of a piecewise function are on one side for every input."""
 _WATCHED = 192
 """Inputs by which points are compared."""
+_OFTEN = 24
+"""A unit's own parameters are seen where it is on: at so many places they are, for all but the widest layers."""
 _SCALES = (1.0, 8.0, 64.0)
 """Sizes in which vectors are tried when units on one side are to be crossed."""
 
@@ -84,18 +86,27 @@ class _Search:
             wanted = max(2, math.ceil(_EXTRA * rows.positions / rows.rows), rows.positions // 5)
 
     def cross(self) -> None:
-        """Add inputs that put units of a piecewise function on their other side, as far as there are any."""
-        tokens = isinstance(self.evaluation.inputs, Tokens)
-        for _ in range(_POINTS):
-            if not pieces(self.evaluation.record):
-                return
-            scales = _SCALES[:1] if tokens else _SCALES
-            if not self.acceptance.flipping(self.evaluation.record, scales, rounds=2):
-                return
-            before = self.rank
-            self.rows.grow(max(2, self.rows.positions // 5))
-            if self.rank > before:
-                self.settle()
+        """Add inputs that put units of a piecewise function on a side where they were rarely, while there are any."""
+        scales = _SCALES[:1] if isinstance(self.evaluation.inputs, Tokens) else _SCALES
+        for fewer in (1, _OFTEN):
+            for _ in range(_POINTS):
+                if not self.acceptance.flipping(self.evaluation.record, fewer, scales):
+                    break
+                if not self._grown() and fewer > 1:
+                    break
+
+    def share(self, other: _Search) -> None:
+        """Look at what another prime looked at, as far as it is usable here."""
+        used = [sequence for sequence, _ in other.rows.used]
+        if self.acceptance.prefer(torch.stack(used)):
+            self._grown()
+
+    def _grown(self) -> bool:
+        before = self.rank
+        self.rows.grow(2)
+        if self.rank > before:
+            self.settle()
+        return self.rank > before
 
     def point(self) -> PointRank:
         rows = self.rows
@@ -179,7 +190,9 @@ def dimension(
         searches = [search(i, theta) for i in range(len(primes))]
         for each in searches:
             # A lower rank is more often a piece of the function not visited yet (a ReLU never active) than bad luck.
-            if each.rank < max(s.rank for s in searches):
+            best = max(searches, key=lambda s: s.rank)
+            if each.rank < best.rank:
+                each.share(best)
                 each.settle()
         generic = None
         if point == "own":
@@ -193,23 +206,21 @@ def _evaluation(subject: Subject, theta: Tensor, prime: int, key: int, device: s
 
 def _random_point(subject: Subject, primes: Sequence[int], seed: int, device: str) -> Tensor:
     """A random point; of a piecewise function, that of a few at which the most units are on both sides."""
-    best, fewest = None, math.inf
     batch = subject.inputs.draw(_WATCHED, torch.Generator().manual_seed(seed))
-    for i in range(_POINTS):
-        theta = with_rooted_embeddings(subject, random_point(subject, seed + 7919 * i), primes, seed, device)
+    best, fewest = random_point(subject, seed), math.inf
+    first = _evaluation(subject, best, primes[0], seed, device)
+    check_agreement(first, seed)
+    for i in range(_POINTS if first.record.sides else 0):
+        theta = random_point(subject, seed + 7919 * i)
         evaluation = _evaluation(subject, theta, primes[0], seed, device)
-        if i == 0:
-            check_agreement(evaluation, seed)
-            if not evaluation.record.sides:
-                return theta
+        evaluation(batch[:1], tangents=False, watched=True)
         evaluation(batch, tangents=False, watched=True)
         stuck = sum(len(p.never_above) + len(p.never_below) for p in pieces(evaluation.record))
         if stuck < fewest:
             best, fewest = theta, stuck
         if not stuck:
             break
-    assert best is not None
-    return best
+    return with_rooted_embeddings(subject, best, primes, seed, device)
 
 
 def _result(
@@ -251,6 +262,7 @@ def _result(
         seconds=seconds,
         notes=tuple(notes),
         pieces=pieces(record),
+        thresholds=thresholds(record),
         jumping=moving,
         jumps=sites,
         generic_rank=generic,

@@ -30,11 +30,12 @@ class Evaluation:
         self.calculus = calculus
         self.theta = theta
         self.record = Record()
+        self._point = calculus.lift(theta, exact=True)
 
     def _carriers(self, tangents: bool) -> dict[str, Carrier]:
         start, result = 0, {}
         for name, p in self.subject.counted:
-            block = self.theta[start : start + p.numel()].reshape(p.shape)
+            block = self.calculus.move(lambda t, i=start, p=p: t[i : i + p.numel()].reshape(p.shape), self._point)
             result[name] = wrap(self.calculus.variable(block, start, tangents), self.calculus)
             result[name].parameter = name
             start += p.numel()

@@ -62,6 +62,8 @@ class FibreDimension:
     """What a reader must know: parameters that were held, outputs that were left out, branches that were taken."""
     pieces: tuple[Piece, ...]
     """Thresholds at which units were on one side for every probe: the rank is that of this piece of the function."""
+    thresholds: tuple[Piece, ...]
+    """All thresholds that inputs can cross, in the order of execution, crossed or not."""
     jumping: int
     """Directions of the kernel that move where the function jumps, and so change it although no derivative says so."""
     jumps: tuple[str, ...]
@@ -91,7 +93,18 @@ class FibreDimension:
 
     @property
     def doubt(self) -> str:
-        """Why the rank is not settled, in one sentence; empty if it is."""
+        """Why the nullity is not decided as the generic fibre's dimension, in one sentence; empty if it is."""
+        if self.rank_doubt or not self.pieces:
+            return self.rank_doubt
+        return (
+            f"units were on one side of a threshold at every probe ({'; '.join(map(str, self.pieces))}), so {self.nullity} "
+            "is the dimension on this piece of the function, an upper bound of the generic one; other inputs, or "
+            "another seed, may reach the other side"
+        )
+
+    @property
+    def rank_doubt(self) -> str:
+        """Why the nullity is not that of this piece of the function, in one sentence; empty if it is."""
         ranks = ", ".join(f"{p.rank} modulo {p.prime}" for p in self.points)
         if not self.saturated:
             # Named first: where probes ran out the primes disagree too, and another seed would not help.
@@ -114,12 +127,6 @@ class FibreDimension:
             return (
                 f"{self.jumping} directions of the kernel move where the function jumps ({'; '.join(self.jumps)}), which no "
                 f"derivative sees, so the fibre's dimension is between {self.nullity - self.jumping} and {self.nullity}"
-            )
-        if self.pieces:
-            return (
-                f"units were on one side of a threshold at every probe ({'; '.join(map(str, self.pieces))}), so {self.nullity} "
-                "is the dimension on this piece of the function, an upper bound of the generic one; other inputs, or "
-                "another seed, may reach the other side"
             )
         return ""
 
