@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from symgauge.accounting import account
 from symgauge.architecture import Architecture
-from symgauge.exact.accounting import account
 from symgauge.symmetries import dimension, families
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Output

@@ -9,10 +9,10 @@ import torch
 from sympy import Integer
 from torch import Tensor, nn
 
+from symgauge import accounting
+from symgauge.accounting import account, account_for, describe, natural_inputs
 from symgauge.architecture import Architecture, Rotary
 from symgauge.errors import UnsupportedModel
-from symgauge.exact import accounting
-from symgauge.exact.accounting import account, account_for, describe, natural_inputs
 from symgauge.layout import Layout, Slot
 from symgauge.symmetries.base import Roles, Site, Symmetry
 
