@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from symgauge.exact.accounting import account
+from symgauge.accounting import account
 from symgauge.full_size import full_size
 from symgauge.models.huggingface import FAMILIES, adapt, from_config, tiny
 from symgauge.symmetries import dimension
