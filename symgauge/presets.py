@@ -202,7 +202,8 @@ def _small_vocabulary(a: Architecture) -> int:
     """Tokens enough for what a first layer must be seen with: see :func:`symgauge.symmetries.limits`."""
     if not a.is_model:
         return 0
-    return 23 if a.latent is not None else 17 if a.placement.startswith("parallel") else 13
+    parallel = a.placement.startswith("parallel")
+    return 23 if a.latent is not None or (parallel and a.gated) else 17 if parallel else 13
 
 
 def small_depth(architecture: Architecture) -> int:
@@ -228,6 +229,8 @@ def scaled_down(architecture: Architecture) -> Architecture:
     else:
         # Heads with three planes where there are four heads, so that no axis is mistaken for another.
         heads, groups, planes = (3, 1, 2) if a.groups == 1 else (4, 2, 3)
+        if any(encoding is not None and encoding.unrotated for encoding in a.encodings):
+            planes = 2  # channels that stand still come on top, and no head may be wider than the stream
     encodings = tuple(_small_rotary(encoding, 2 if a.latent else planes) for encoding in a.encodings)
     # Layers of different kinds, as many as there is room for.
     kept = sorted({encoding: layer for layer, encoding in reversed([*enumerate(encodings)])}.values())[:layers]

@@ -42,8 +42,9 @@ def moves_alone(a: Architecture, family: str, role: str) -> str | None:
         return "a key bias is unseen under softmax without rotary encoding, whatever moves it"
     if family == "stream-scale" and role.endswith(("down.weight", "output.weight")) and _read_by_its_own_norm(a, role):
         return "nothing else writes what this norm reads"
-    if family == "stream-scale" and role.endswith(("query.weight", "key.weight")) and a.qk_norm:
-        return "the norm after the map does not see its size"
+    sized = (".query.weight", ".key.weight", ".value.weight", ".up.weight")
+    if family == "stream-scale" and a.placement == "output" and role.endswith(sized):
+        return "a norm does not see the size of queries, of keys, or of what follows linearly from the map"
     if family == "tied-token-shift" and a.embedding_norm and not a.position_table:
         return "along 1 only LayerNorms would see it, and they do not"
     if family == "value-bias" and not a.output_bias:

@@ -30,8 +30,8 @@ def rotary(
     turning = int(channels * fields.get("partial_rotary_factor", 1.0))
     if turning % 2:
         raise UnsupportedModel(
-            f"{config.model_type}: 'rope_parameters.partial_rotary_factor' turns {turning} of {channels} channels; rotary "
-            "encoding turns channels in pairs"
+            f"{config.model_type}: 'rope_parameters.partial_rotary_factor' turns {turning} of {channels} channels; "
+            "rotary encoding turns channels in pairs"
         )
     embedding = embedding_class(config)
     turns = tuple(f / (2 * math.pi) for f in getattr(embedding, f"{prefix}inv_freq").double().tolist())
