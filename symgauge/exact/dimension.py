@@ -18,7 +18,7 @@ from symgauge.exact.acceptance import Acceptance
 from symgauge.exact.evaluation import Evaluation
 from symgauge.exact.jacobian import JacobianRows
 from symgauge.exact.point import own_point, random_point, with_rooted_embeddings
-from symgauge.exact.probes import Inputs, Tokens, Vectors
+from symgauge.exact.probes import Inputs
 from symgauge.exact.rank import Echelon
 from symgauge.exact.result import FibreDimension, Output, PointRank
 from symgauge.exact.threads import few_threads
@@ -98,7 +98,7 @@ def dimension(
 
     Args:
         module: any ``torch.nn.Module``, unmodified; run in evaluation mode. Tied parameters count once.
-        inputs: :class:`Tokens` or :class:`Vectors`; the function is looked at on all such inputs.
+        inputs: :class:`Tokens`, :class:`Vectors` or :class:`Arrays`; the function is looked at on all such inputs.
         seed: everything random follows from it: the parameter point, probes, output directions, hashes.
         primes: distinct primes below 2³¹ that are 3 modulo 4; their ranks must agree.
         output: ``"logits"``: the output tensor as it is; ``"probabilities"``: up to a shift per position.
@@ -114,8 +114,8 @@ def dimension(
     """
     if not isinstance(module, nn.Module):
         raise InvalidInput(f"dimension needs a torch.nn.Module, not {type(module).__name__}")
-    if not isinstance(inputs, (Tokens, Vectors)):
-        raise InvalidInput(f"inputs must be symgauge.Tokens or symgauge.Vectors, not {type(inputs).__name__}")
+    if not isinstance(inputs, get_args(Inputs)):
+        raise InvalidInput(f"inputs must be symgauge.Tokens, symgauge.Vectors or symgauge.Arrays, not {type(inputs).__name__}")
     if output not in get_args(Output) or point not in ("random", "own"):
         raise InvalidInput(
             f"output must be 'logits' or 'probabilities' and point 'random' or 'own', not {output!r} and {point!r}"

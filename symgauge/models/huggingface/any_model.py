@@ -1,0 +1,156 @@
+"""Any model that ``transformers`` can build from a configuration, ready to be measured: as it stands, or scaled down."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from symgauge.errors import InvalidInput, UnsupportedModel
+from symgauge.exact.probes import Inputs
+from symgauge.models.huggingface.config_file import one_line
+from symgauge.models.huggingface.family import Config
+from symgauge.models.huggingface.feeding import feed, influence
+from symgauge.models.huggingface.model_class import choose_class, import_transformers, make_config
+from symgauge.models.huggingface.shrink import PLANS, shrink
+
+AS_IT_STANDS = 5000
+"""Models with at most this many parameters run in minutes, and are measured as they are."""
+_SMALL = 4000
+"""Parameters that a scaled-down model may have."""
+
+_NOT_SIZES = ("architectures", "dtype", "torch_dtype", "quantization_config", "_name_or_path", "transformers_version",
+              "model_type", "auto_map")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class AnyModel:
+    """A module with one input, what to probe it with, and what has to be said about it."""
+
+    module: nn.Module
+    inputs: Inputs
+    notes: tuple[str, ...]
+    scaled: dict[str, tuple[Any, Any]]
+    """Configuration fields that differ: name → (full size, small instance)."""
+
+
+def count_parameters(made: type[Any], config: Config) -> int:
+    """Parameters of the model of a configuration, none of which are allocated; tied ones count once."""
+    with torch.device("meta"), torch.random.fork_rng(devices=[]):
+        return sum(p.numel() for p in made(config).parameters())
+
+
+def build(made: type[Any], config: Config, seed: int = 0) -> Any:
+    """A float64 model in evaluation mode with plain attention and no cache; every parameter is random."""
+    _plain(config)
+    # Initialisation draws from the global generator; leave no trace there.
+    with torch.random.fork_rng(devices=[]):
+        model = made(config).double().eval()
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(0.6 * torch.randn(parameter.shape, generator=generator, dtype=torch.float64))
+    for module in model.modules():
+        # A padding row is a row like others: it has values, and what they do counts.
+        if isinstance(module, nn.Embedding):
+            module.padding_idx = None
+    if made.__name__.endswith("SequenceClassification") and config.pad_token_id is None:
+        # No token is padding, so every sequence is classified by its last position.
+        model.config.pad_token_id = -1
+    return model
+
+
+def _plain(config: Config) -> None:
+    """Attention and experts written out, no cache: the same function, in the simplest operations."""
+    config._attn_implementation = "eager"
+    with contextlib.suppress(AttributeError, ValueError):
+        config._experts_implementation = "eager"
+    for part in (config, config.get_text_config()):
+        if hasattr(part, "use_cache"):
+            part.use_cache = False
+
+
+def any_model(fields: dict[str, Any], *, seed: int = 0, size: str = "auto") -> AnyModel:
+    """The model of a ``config.json``'s fields: as it stands if it is small, else a small one with the same parts.
+
+    Args:
+        fields: of the configuration; checked by :func:`~symgauge.models.huggingface.config_file.read_config`.
+        size: ``"auto"``; ``"own"``: as it stands whatever its size; ``"small"``: scaled down if it is not small.
+
+    Raises:
+        UnsupportedModel: a model type, class or input that cannot be measured. InvalidInput: fields that make no model.
+    """
+    config = make_config(fields)
+    made, config, note = choose_class(config, fields.get("architectures"))
+    with blamed(made, config):
+        _plain(config)
+        count = count_parameters(made, config)
+    notes = [note] if note else []
+    if count <= AS_IT_STANDS or size == "own":
+        with blamed(made, config):
+            model = build(made, config, seed)
+        return _ready(model, config, notes, {})
+    small, model = _small(made, config, seed)
+    before, after = config.to_dict(), small.to_dict()
+    scaled = {k: (v, after.get(k)) for k, v in before.items() if after.get(k) != v and k not in _NOT_SIZES}
+    return _ready(model, small, notes, scaled)
+
+
+def _ready(model: Any, config: Config, notes: list[str], scaled: dict[str, tuple[Any, Any]]) -> AnyModel:
+    fed = feed(model, config)
+    return AnyModel(fed.module, fed.inputs, (*notes, *fed.notes, *_unreached(fed.module, fed.inputs)), scaled)
+
+
+def _unreached(module: nn.Module, inputs: Inputs) -> Iterator[str]:
+    """Says which tensors no such input reaches: all of their entries are counted as free."""
+    alone = [name for name, mask in influence(module, inputs).items() if not mask.any()]
+    if alone:
+        shown = ", ".join(alone[:3]) + (f" and {len(alone) - 3} more" if len(alone) > 3 else "")
+        count = sum(p.numel() for name, p in module.named_parameters() if name in set(alone))
+        yield f"the output does not depend on {shown}: {count:,} parameters that are free, and counted so"
+
+
+def _small(made: type[Any], config: Config, seed: int) -> tuple[Config, Any]:
+    """The first plan that makes a small model which builds; raises :class:`UnsupportedModel` if none does."""
+    fields, errors = config.to_dict(), []
+    for plan in PLANS:
+        small = {k: v for k, v in shrink(fields, plan).items() if k not in _NOT_SIZES}
+        try:
+            candidate = type(config)(**small)
+            _plain(candidate)
+            count = count_parameters(made, candidate)
+            if count > _SMALL:
+                errors.append(f"{count:,} parameters were left")
+                continue
+            model = build(made, candidate, seed)
+            feed(model, candidate)
+            return candidate, model
+        except Exception as error:
+            errors.append(one_line(error, 120))
+    raise UnsupportedModel(
+        f"{config.model_type}: too large to be measured as it stands, and scaling it down did not work ({errors[0]}); "
+        "give a configuration with small sizes, which is measured as it is"
+    )
+
+
+@contextlib.contextmanager
+def blamed(made: type[Any], config: Config) -> Iterator[None]:
+    """Whatever a model class raises on a configuration, as one sentence."""
+    try:
+        yield
+    except (InvalidInput, UnsupportedModel):
+        raise
+    except ImportError as error:
+        raise UnsupportedModel(f"{made.__name__}: {one_line(error, 160)}") from error
+    except Exception as error:
+        raise InvalidInput(
+            f"{config.model_type}: transformers cannot build {made.__name__} from this configuration: "
+            f"{type(error).__name__}: {one_line(error)}"
+        ) from error
+
+
+__all__ = ["AS_IT_STANDS", "AnyModel", "any_model", "build", "count_parameters", "import_transformers"]

@@ -1,0 +1,216 @@
+"""What a ``transformers`` model is fed with: the inputs that its class names, of shapes with which it runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from symgauge.errors import UnsupportedModel
+from symgauge.exact.probes import Arrays, Inputs, Tokens
+from symgauge.models.huggingface.config_file import one_line
+from symgauge.models.huggingface.family import Config
+
+_SEQUENCES = 50_000
+"""Token sequences that there should be at least, so that probes do not run out."""
+_LONGEST = 4096
+
+
+@dataclass(frozen=True)
+class Feed:
+    """A module that takes one tensor, what to probe it with, and what has to be said about it."""
+
+    module: nn.Module
+    inputs: Inputs
+    notes: tuple[str, ...] = ()
+
+
+class EncoderDecoder(nn.Module):
+    """An encoder-decoder model as a function of one sequence: its first half is encoded, the second half decoded."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, ids: Tensor) -> Any:
+        half = ids.shape[1] // 2
+        return self.model(input_ids=ids[:, :half], decoder_input_ids=ids[:, half:], use_cache=False)
+
+
+class WithArrays(nn.Module):
+    """A model of tokens beside an image or a sound, as a function of tokens alone: the first two choose the image
+    among ``vocabulary``² random ones."""
+
+    def __init__(self, model: nn.Module, keyword: str, tokens: str, shape: tuple[int, ...], vocabulary: int) -> None:
+        super().__init__()
+        self.model, self.keyword, self.tokens, self.vocabulary = model, keyword, tokens, vocabulary
+        generator = torch.Generator().manual_seed(vocabulary)
+        arrays = torch.randn(vocabulary**2, *shape, generator=generator, dtype=torch.float64)
+        self.register_buffer("arrays", arrays, persistent=False)
+
+    def forward(self, ids: Tensor) -> Any:
+        chosen = self.arrays[ids[:, 0] * self.vocabulary + ids[:, 1]]  # type: ignore[index]
+        return self.model(**{self.keyword: chosen, self.tokens: ids[:, 2:]})
+
+
+def feed(model: Any, config: Config) -> Feed:
+    """The inputs of a model (float64, evaluation mode), as its class names them, long enough to reach its parameters.
+
+    Raises :class:`UnsupportedModel` if it does not run on them.
+    """
+    name = model.main_input_name if isinstance(model.main_input_name, str) else model.main_input_name[0]
+    made, vocabulary = type(model).__name__, _vocabulary(config)
+    errors: list[str] = []
+    if name == "input_ids":
+        wrapped = EncoderDecoder(model) if _wants_both(model, config) else model
+        found = _tokens(wrapped, config, vocabulary, errors)
+        if found is not None:
+            notes = ()
+            if wrapped is not model:
+                notes = (f"{made} is measured as a function of one sequence: its first half is encoded, the rest decoded",)
+            return Feed(wrapped, found, notes)
+    for shape in _shapes(name, config):
+        inputs = Arrays(shape, keyword=name)
+        if _runs(model, inputs, errors):
+            return Feed(model, inputs)
+    raise UnsupportedModel(
+        f"{made} does not run on {name} alone ({errors[0] if errors else 'no shape for them is known'}); write a factory "
+        "that wraps it in a module with one input, and measure file.py:factory"
+    )
+
+
+def _wants_both(model: Any, config: Config) -> bool:
+    import inspect
+
+    return bool(config.is_encoder_decoder) and "decoder_input_ids" in inspect.signature(model.forward).parameters
+
+
+def _vocabulary(config: Config) -> int:
+    found = getattr(config, "vocab_size", None) or getattr(config.get_text_config(), "vocab_size", None)
+    return found if isinstance(found, int) and found > 0 else 32
+
+
+def _runs(module: nn.Module, inputs: Inputs, errors: list[str]) -> bool:
+    """Whether the module runs on two such inputs; what it says if not goes to ``errors``."""
+    batch = inputs.draw(2, torch.Generator().manual_seed(0))
+    try:
+        with torch.no_grad():
+            module(**{inputs.keyword: batch}) if inputs.keyword else module(batch)
+    except Exception as error:  # whatever a class raises on inputs that it cannot take
+        errors.append(f"{type(error).__name__}: {one_line(error, 120)}")
+        return False
+    return True
+
+
+def _tokens(module: nn.Module, config: Config, vocabulary: int, errors: list[str]) -> Tokens | None:
+    """The shortest sequences that reach as many parameters as longer ones do: every position, bucket and tap."""
+    keyword = None if isinstance(module, EncoderDecoder) else "input_ids"
+    best, most = None, -1
+    for length in _lengths(config, vocabulary, 2 if keyword is None else 1):
+        inputs = Tokens(vocabulary, length, keyword)
+        if not _runs(module, inputs, errors):
+            break
+        count = reached(module, inputs)
+        if count <= most:
+            break
+        best, most = inputs, count
+    return best
+
+
+def _lengths(config: Config, vocabulary: int, halves: int) -> Iterator[int]:
+    limit = _limit(config) * halves
+    length = max(4, math.ceil(math.log(_SEQUENCES) / math.log(max(2, vocabulary))))
+    length = min(limit, length + length % halves)
+    while length < limit - 2 * halves:
+        yield length
+        length = min(2 * length, max(limit - 2 * halves, length + halves))
+    for last in range(max(length, halves), limit + 1, halves):
+        yield last
+
+
+def _limit(config: Config) -> int:
+    """Positions that the configuration allows."""
+    names = ("max_position_embeddings", "n_positions", "max_seq_len", "max_target_positions", "n_ctx", "block_size")
+    parts = (config, config.get_text_config())
+    sizes = [v for part in parts for v in (getattr(part, n, None) for n in names) if isinstance(v, int) and v > 0]
+    return min([*sizes, _LONGEST])
+
+
+def reached(module: nn.Module, inputs: Inputs) -> int:
+    """How many rows, columns and slices of parameter tensors have an influence on outputs for such inputs."""
+    return sum(int(mask.any(tuple(j for j in range(mask.dim()) if j != i)).sum()) if mask.dim() > 1 else int(mask.sum())
+               for mask in influence(module, inputs).values() for i in range(max(1, mask.dim())))  # fmt: skip
+
+
+def influence(module: nn.Module, inputs: Inputs) -> dict[str, Tensor]:
+    """By parameter, which entries have a non-zero derivative at random inputs that contain every token."""
+    generator = torch.Generator().manual_seed(1)
+    if isinstance(inputs, Tokens):
+        rows = max(16, -(-4 * inputs.vocabulary // inputs.length))
+        ids = torch.arange(rows * inputs.length) % inputs.vocabulary
+        batch = ids[torch.randperm(len(ids), generator=generator)].reshape(rows, -1)
+    else:
+        batch = inputs.draw(16, generator)
+    parameters = dict(module.named_parameters())
+    with torch.enable_grad():
+        result = module(**{inputs.keyword: batch}) if inputs.keyword else module(batch)
+        outputs = [x for x in floats(result) if x.requires_grad]
+        weighted = [(x * torch.randn(x.shape, generator=generator, dtype=x.dtype)).sum() for x in outputs]
+        total = torch.stack(weighted).sum() if weighted else torch.zeros(())
+        grads = [None] * len(parameters)
+        if weighted:
+            grads = torch.autograd.grad(total, list(parameters.values()), allow_unused=True)  # type: ignore[assignment]
+    return {
+        name: torch.zeros(p.shape, dtype=torch.bool) if g is None else g != 0
+        for (name, p), g in zip(parameters.items(), grads, strict=True)
+    }
+
+
+def floats(result: Any) -> list[Tensor]:
+    """The real tensors in what a module returned: its logits, where it has some, else all."""
+    if isinstance(result, Tensor):
+        return [result] if result.is_floating_point() else []
+    if getattr(result, "logits", None) is not None:
+        return floats(result.logits)
+    values = result.values() if isinstance(result, dict) else result if isinstance(result, (tuple, list)) else ()
+    return [x for value in values for x in floats(value)]
+
+
+def _shapes(name: str, config: Config) -> Iterator[tuple[int, ...]]:
+    """Shapes that an input of this name may have, the likeliest first."""
+    vision = getattr(config, "vision_config", config)
+    if name.startswith("pixel_values"):
+        channels = next((c for n in ("num_channels", "in_chans", "in_channels")
+                         if isinstance(c := getattr(vision, n, None), int)), 3)  # fmt: skip
+        size = getattr(vision, "image_size", None)
+        sizes = [_pair(size)] if size is not None and _pair(size) else []
+        for height, width in (*sizes, (8, 8), (16, 16), (32, 32), (64, 64)):
+            frames = getattr(vision, "num_frames", None)
+            if isinstance(frames, int):
+                yield (frames, channels, height, width)
+            yield (channels, height, width)
+    elif name in ("input_values", "input_features"):
+        bins = [b for n in ("num_mel_bins", "input_feat_per_channel", "feature_projection_input_dim", "feature_size",
+                            "input_dim", "mel_dim") if isinstance(b := getattr(config, n, None), int)]  # fmt: skip
+        lengths = [n for n in (getattr(config, "max_length", None),) if isinstance(n, int) and bins]
+        lengths += [2 * n for n in (getattr(config, "max_source_positions", None),) if isinstance(n, int)]
+        for b in bins:
+            for length in (*lengths, 4, 8, 16, 32):
+                yield (length, b)
+                yield (b, length)
+                yield (1, length, b)
+        for samples in (16, 32, 64, 128, 256, 512, 1024, 2048, 4096):
+            yield (samples,)
+            yield (1, samples)
+
+
+def _pair(size: Any) -> tuple[int, int] | None:
+    if isinstance(size, dict):
+        size = (size.get("height"), size.get("width"))
+    if isinstance(size, int):
+        return size, size
+    return tuple(size) if isinstance(size, (list, tuple)) and len(size) == 2 else None  # type: ignore[return-value]
