@@ -14,7 +14,7 @@ from symgauge.errors import InvalidInput, UnsupportedModel
 from symgauge.exact.probes import Inputs
 from symgauge.models.huggingface.config_file import one_line
 from symgauge.models.huggingface.family import Config
-from symgauge.models.huggingface.feeding import feed, influence
+from symgauge.models.huggingface.feeding import feed, influence, unreached
 from symgauge.models.huggingface.model_class import choose_class, import_transformers, make_config
 from symgauge.models.huggingface.shrink import PLANS, shrink
 
@@ -106,12 +106,12 @@ def _ready(model: Any, config: Config, notes: list[str], scaled: dict[str, tuple
 
 
 def _unreached(module: nn.Module, inputs: Inputs) -> Iterator[str]:
-    """Says which tensors no such input reaches: all of their entries are counted as free."""
-    alone = [name for name, mask in influence(module, inputs).items() if not mask.any()]
-    if alone:
-        shown = ", ".join(alone[:3]) + (f" and {len(alone) - 3} more" if len(alone) > 3 else "")
-        count = sum(p.numel() for name, p in module.named_parameters() if name in set(alone))
-        yield f"the output does not depend on {shown}: {count:,} parameters that are free, and counted so"
+    """Says which parameters no such input reaches: they are counted as free."""
+    found = {name: n for name, mask in influence(module, inputs).items() if (n := unreached(mask))}
+    if found:
+        shown = ", ".join(f"{n:,} of {name}" for name, n in list(found.items())[:3])
+        more = f" and {len(found) - 3} more tensors" if len(found) > 3 else ""
+        yield f"the output does not depend on {sum(found.values()):,} parameters ({shown}{more}): they count as free"
 
 
 def _small(made: type[Any], config: Config, seed: int) -> tuple[Config, Any]:

@@ -18,6 +18,8 @@ from symgauge.models.huggingface.family import Config
 _SEQUENCES = 50_000
 """Token sequences that there should be at least, so that probes do not run out."""
 _LONGEST = 4096
+_ROUNDING = 1e-13
+"""Derivatives this small beside the largest one are zero up to rounding."""
 
 
 @dataclass(frozen=True)
@@ -107,27 +109,28 @@ def _runs(module: nn.Module, inputs: Inputs, errors: list[str]) -> bool:
 
 
 def _tokens(module: nn.Module, config: Config, vocabulary: int, errors: list[str]) -> Tokens | None:
-    """The shortest sequences that reach as many parameters as longer ones do: every position, bucket and tap."""
+    """The shortest sequences that reach all parameters that longer ones do: every position, bucket and tap."""
     keyword = None if isinstance(module, EncoderDecoder) else "input_ids"
-    best, most = None, -1
+    best, seen = None, None
     for length in _lengths(config, vocabulary, 2 if keyword is None else 1):
         inputs = Tokens(vocabulary, length, keyword)
         if not _runs(module, inputs, errors):
             break
-        count = reached(module, inputs)
-        if count <= most:
+        now = reached(module, inputs)
+        if seen is not None and not bool((now & ~seen).any()):
             break
-        best, most = inputs, count
+        best, seen = inputs, now if seen is None else now | seen
     return best
 
 
 def _lengths(config: Config, vocabulary: int, halves: int) -> Iterator[int]:
     limit = _limit(config) * halves
-    length = max(4, math.ceil(math.log(_SEQUENCES) / math.log(max(2, vocabulary))))
+    length = max(3 * halves, 4, math.ceil(math.log(_SEQUENCES) / math.log(max(2, vocabulary))))
     length = min(limit, length + length % halves)
     while length < limit - 2 * halves:
         yield length
-        length = min(2 * length, max(limit - 2 * halves, length + halves))
+        longer = length + halves if length < 12 else 2 * length
+        length = min(longer, max(limit - 2 * halves, length + halves))
     for last in range(max(length, halves), limit + 1, halves):
         yield last
 
@@ -140,14 +143,28 @@ def _limit(config: Config) -> int:
     return min([*sizes, _LONGEST])
 
 
-def reached(module: nn.Module, inputs: Inputs) -> int:
-    """How many rows, columns and slices of parameter tensors have an influence on outputs for such inputs."""
-    return sum(int(mask.any(tuple(j for j in range(mask.dim()) if j != i)).sum()) if mask.dim() > 1 else int(mask.sum())
-               for mask in influence(module, inputs).values() for i in range(max(1, mask.dim())))  # fmt: skip
+def reached(module: nn.Module, inputs: Inputs) -> Tensor:
+    """Which slices of parameter tensors, along any of their axes, have an influence on outputs for such inputs."""
+    return torch.cat([slices for mask in influence(module, inputs).values() for slices in _slices(mask)])
+
+
+def _slices(mask: Tensor) -> list[Tensor]:
+    """For each axis, whether anything is set in each slice across it."""
+    mask = mask.reshape(1) if mask.dim() == 0 else mask
+    return [mask.transpose(0, axis).reshape(mask.shape[axis], -1).any(1) for axis in range(mask.dim())]
+
+
+def unreached(mask: Tensor) -> int:
+    """How many entries lie in slices in which nothing is set."""
+    mask = mask.reshape(1) if mask.dim() == 0 else mask
+    alive = torch.ones_like(mask)
+    for axis, slices in enumerate(_slices(mask)):
+        alive &= slices.reshape([-1 if i == axis else 1 for i in range(mask.dim())])
+    return int((~alive).sum())
 
 
 def influence(module: nn.Module, inputs: Inputs) -> dict[str, Tensor]:
-    """By parameter, which entries have a non-zero derivative at random inputs that contain every token."""
+    """By parameter, which entries have a derivative that is not zero, at random inputs that contain every token."""
     generator = torch.Generator().manual_seed(1)
     if isinstance(inputs, Tokens):
         rows = max(16, -(-4 * inputs.vocabulary // inputs.length))
@@ -159,13 +176,13 @@ def influence(module: nn.Module, inputs: Inputs) -> dict[str, Tensor]:
     with torch.enable_grad():
         result = module(**{inputs.keyword: batch}) if inputs.keyword else module(batch)
         outputs = [x for x in floats(result) if x.requires_grad]
-        weighted = [(x * torch.randn(x.shape, generator=generator, dtype=x.dtype)).sum() for x in outputs]
-        total = torch.stack(weighted).sum() if weighted else torch.zeros(())
-        grads = [None] * len(parameters)
-        if weighted:
-            grads = torch.autograd.grad(total, list(parameters.values()), allow_unused=True)  # type: ignore[assignment]
+        if not outputs:
+            return {name: torch.zeros(p.shape, dtype=torch.bool) for name, p in parameters.items()}
+        total = torch.stack([(x * torch.randn(x.shape, generator=generator, dtype=x.dtype)).sum() for x in outputs])
+        grads = torch.autograd.grad(total.sum(), list(parameters.values()), allow_unused=True)
+    largest = max(float(g.abs().max()) for g in grads if g is not None and g.numel())
     return {
-        name: torch.zeros(p.shape, dtype=torch.bool) if g is None else g != 0
+        name: torch.zeros(p.shape, dtype=torch.bool) if g is None else g.abs() > _ROUNDING * largest
         for (name, p), g in zip(parameters.items(), grads, strict=True)
     }
 

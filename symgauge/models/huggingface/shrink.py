@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 WIDTH = 8
 VOCABULARY = 29
 POSITIONS = 6
+SEEN_TWICE = 3
+"""Positions of an encoder-decoder, which has them twice, and where all that is encoded must have its roots at once."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,8 @@ class Plan:
     special: bool = False
     equal: bool = False
     """Every width is the stream's, where parts are added to each other."""
+    both: bool = False
+    """An encoder and a decoder."""
 
 
 PLANS = (Plan(), Plan(ratios=True), Plan(special=True), Plan(equal=True), Plan(ratios=True, special=True),
@@ -63,8 +67,8 @@ _EXACT: dict[str, Any] = {
     "state_size": 3, "ssm_state_size": 3, "mamba_d_state": 3, "time_step_rank": 2, "mamba_dt_rank": 2, "n_groups": 1,
     "mamba_n_groups": 1, "mamba_n_heads": 4, "mamba_num_heads": 4, "mamba_d_head": 4, "mamba_head_dim": 4,
     "mamba_chunk_size": 4, "chunk_size": 4, "attention_chunk_size": 4, "sliding_window": 3, "sliding_window_size": 3,
-    "window_size": 2, "local_attention": 4, "relative_attention_num_buckets": 6, "relative_attention_max_distance": 5,
-    "image_size": 8, "patch_size": 4, "num_mel_bins": 4, "max_source_positions": 4, "conv_kernel_size": 3,
+    "window_size": 2, "local_attention": 4, "relative_attention_num_buckets": 4, "relative_attention_max_distance": 3,
+    "image_size": 8, "patch_size": 4, "num_mel_bins": 4, "conv_kernel_size": 3,
     "num_conv_pos_embeddings": 4, "num_conv_pos_embedding_groups": 2, "codebook_size": 5, "num_codebooks": 2,
     "num_queries": 3, "num_query_tokens": 3, "num_latents": 3, "vocab_size_per_layer_input": VOCABULARY,
     "hidden_size_per_layer_input": 4, "type_vocab_size": 2, "original_max_position_embeddings": 4,
@@ -82,6 +86,8 @@ _KEPT = re.compile(r"\w*(model_type|problem_type)|num_channels|in_chans|num_ln\w
 def shrink(fields: dict[str, Any], plan: Plan) -> dict[str, Any]:
     """The fields of a small configuration; ``fields`` are all fields of the original, as ``to_dict`` gives them."""
     kept = _layers_kept(fields)
+    if fields.get("is_encoder_decoder"):
+        plan = replace(plan, both=True)
     return {name: _small(name, value, fields, kept, plan) for name, value in fields.items()}
 
 
@@ -160,9 +166,9 @@ def _size(name: str, value: int, fields: dict[str, Any], kept: list[int] | None,
     if _PERIOD.fullmatch(name):
         return 2
     if _LAYERS.fullmatch(name) and not _LAYER_KEEP.fullmatch(name):
-        return len(kept) if kept and value == _depth(fields) else 2
+        return len(kept) if kept and value == _depth(fields) else 1 if plan.both else 2
     if _POSITIONS.fullmatch(name):
-        return POSITIONS
+        return SEEN_TWICE if plan.both else POSITIONS
     if re.fullmatch(r"\w*vocab_size|vocab_offset|num_embeddings", name):
         return VOCABULARY
     if _KERNEL.fullmatch(name):
