@@ -3,7 +3,12 @@
 A jet has a *value* (residues), a float64 *shadow* (the same computation in ordinary arithmetic, which decides every
 branch), a *tangent* (derivatives by the parameters ``span[0]:span[1]``, leading axis; None if constant or not wanted)
 and a *taint* (entries that rest on a square root that does not exist in the field, to be thrown away; None if none).
-``degree`` and ``slope`` bound the degrees of value and tangent, fresh elements, roots and reciprocals counting as 1.
+``degree`` and ``slope`` bound the degrees of value and tangent, fresh elements, roots and reciprocals counting as 1;
+degree 0 says that no parameter is involved.
+
+Logarithms and exponentials remember each other. A logarithm is a fresh element of the field, so it carries its
+*power*, the value whose logarithm it is: sums multiply powers, and exp gives the power back. An exponential carries
+its *logarithm*, its argument. So softmax may be written as exp(log_softmax(x)), as exp(x − logsumexp(x)), or in blocks.
 """
 
 from __future__ import annotations
@@ -15,10 +20,14 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from symgauge.arithmetic.finite_field import FiniteField, Residues
+from symgauge.arithmetic.finite_field import FiniteField, Residues, gathered
 from symgauge.errors import UnsupportedOperation
 
 Span = tuple[int, int]
+_LARGEST_POWER = 64
+"""Multiples of a logarithm up to this keep their power."""
+_EXP_UNDERFLOW = 746.0
+"""exp(−x) is exactly 0 in float64 for x at least this."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +39,15 @@ class Jet:
     taint: Tensor | None = None
     degree: int = 0
     slope: int = 0
+    power: Residues | None = None
+    """exp of the value, where it is known otherwise than from the value's residues."""
+    logarithm: Residues | None = None
+    """The argument of the exponential that this is."""
+
+    @property
+    def depends(self) -> bool:
+        """Whether any parameter is involved."""
+        return self.degree > 0
 
     @property
     def shape(self) -> torch.Size:
@@ -92,16 +110,22 @@ class Calculus:
 
     # ----- construction
 
-    def lift(self, x: Tensor) -> Jet:
-        """A constant jet from an ordinary tensor. Non-finite entries keep their shadow (masks) and the residue 0."""
-        return Jet(self.field.lift(x), x.double() if x.is_floating_point() else x.to(torch.float64))
+    def lift(self, x: Tensor, exact: bool = False) -> Jet:
+        """A constant jet from an ordinary tensor. Non-finite entries keep their shadow (masks) and the residue 0.
 
-    def variable(self, x: Tensor, start: int) -> Jet:
-        """An independent variable: one tangent per entry, numbered from ``start``."""
+        A constant of the code that is the nearest float to a simple fraction means that fraction; ``exact`` (for
+        parameters and inputs, which are drawn or trained) takes the float for the dyadic rational it is.
+        """
+        return Jet(self.field.lift(x, exact), x.double() if x.is_floating_point() else x.to(torch.float64))
+
+    def variable(self, x: Tensor, start: int, tangent: bool = True) -> Jet:
+        """An independent variable: one tangent per entry, numbered from ``start``; ``tangent=False``: its value only."""
         n = x.numel()
-        tangent = self.field.identity(n, x.device).map(lambda t: t.reshape(n, *x.shape))
-        jet = self.lift(x)
-        return replace(jet, tangent=tangent, span=(start, start + n), degree=1, slope=0)
+        jet = replace(self.lift(x, exact=True), degree=1)
+        if not tangent:
+            return jet
+        identity = self.field.identity(n, x.device).map(lambda t: t.reshape(n, *x.shape))
+        return replace(jet, tangent=identity, span=(start, start + n))
 
     # ----- tangents
 
@@ -139,7 +163,13 @@ class Calculus:
 
     # ----- ring operations
 
-    def _linear(self, terms: Sequence[tuple[Jet, Residues | None]], value: Residues, shadow: Tensor) -> Jet:
+    def _linear(
+        self,
+        terms: Sequence[tuple[Jet, Residues | None]],
+        value: Residues,
+        shadow: Tensor,
+        power: Residues | None = None,
+    ) -> Jet:
         """Assemble a jet whose tangent is the sum of the given (jet, tangent) pairs."""
         present = [(t, j.span) for j, t in terms if t is not None]
         tangent, span = self.combine(present, shadow.shape)
@@ -152,32 +182,56 @@ class Calculus:
             _merge_taint(*jets),
             max(j.degree for j in jets),
             max(j.slope for j in jets),
+            power,
         )
+
+    def power(self, a: Jet) -> Residues:
+        """exp of the value: what a logarithm remembers, else its homomorphism; 0 where float64 has exactly 0 (masks)."""
+        result = self.field.exp(a.value) if a.power is None else a.power
+        vanishing = torch.exp(a.shadow) == 0
+        return result.map(lambda t: t.masked_fill(vanishing, 0)) if bool(vanishing.any()) else result
 
     def add(self, a: Jet, b: Jet, alpha: float = 1) -> Jet:
         if alpha == -1:
             return self.sub(a, b)
         if alpha != 1:
             b = self.scale(b, alpha)
-        return self._linear([(a, a.tangent), (b, b.tangent)], self.field.add(a.value, b.value), a.shadow + b.shadow)
+        power = None
+        if a.power is not None or b.power is not None:
+            power = self.field.mul(self.power(a), self.power(b))
+        value = self.field.add(a.value, b.value)
+        return self._linear([(a, a.tangent), (b, b.tangent)], value, a.shadow + b.shadow, power)
 
     def sub(self, a: Jet, b: Jet) -> Jet:
-        minus = None if b.tangent is None else self.field.neg(b.tangent)
-        return self._linear([(a, a.tangent), (b, minus)], self.field.sub(a.value, b.value), a.shadow - b.shadow)
+        return self.add(a, self.neg(b))
 
     def neg(self, a: Jet) -> Jet:
         tangent = None if a.tangent is None else self.field.neg(a.tangent)
-        return replace(a, value=self.field.neg(a.value), shadow=-a.shadow, tangent=tangent)
+        power = None if a.power is None else self.field.inverse(a.power)
+        value = self.field.neg(a.value)
+        return replace(a, value=value, shadow=-a.shadow, tangent=tangent, power=power, logarithm=None)
 
     def scale(self, a: Jet, factor: float) -> Jet:
-        """Multiply by a float constant, taken exactly."""
+        """Multiply by a constant of the code."""
+        if factor == 1:
+            return a
         tangent = None if a.tangent is None else self.field.scale(a.tangent, factor)
-        return replace(a, value=self.field.scale(a.value, factor), shadow=a.shadow * factor, tangent=tangent)
+        value = self.field.scale(a.value, factor)
+        degree, power = (a.degree, None) if factor else (0, None)
+        if a.power is not None and factor == int(factor) and 0 < abs(factor) <= _LARGEST_POWER:
+            power = a.power
+            for _ in range(int(abs(factor)) - 1):
+                power = self.field.mul(power, a.power)
+            power = power if factor > 0 else self.field.inverse(power)
+        return replace(
+            a, value=value, shadow=a.shadow * factor, tangent=tangent, degree=degree, power=power, logarithm=None
+        )
 
     def divide_by_count(self, a: Jet, n: int) -> Jet:
         """Divide by an integer, exactly in the field (1/n is no float)."""
         tangent = None if a.tangent is None else self.field.divide(a.tangent, n)
-        return replace(a, value=self.field.divide(a.value, n), shadow=a.shadow / n, tangent=tangent)
+        value = self.field.divide(a.value, n)
+        return replace(a, value=value, shadow=a.shadow / n, tangent=tangent, power=None, logarithm=None)
 
     def _product_taint(self, a: Jet, b: Jet, product: Callable[[Tensor, Tensor], Tensor]) -> Tensor | None:
         """Entries that a tainted factor reaches; an exact zero stops it (0 · x = 0, as masked attention needs)."""
@@ -211,7 +265,10 @@ class Calculus:
         return Jet(value, shadow, tangent, span, taint, a.degree + b.degree, slope)
 
     def mul(self, a: Jet, b: Jet) -> Jet:
-        return self._bilinear(self.field.mul, torch.mul, a, b)
+        result = self._bilinear(self.field.mul, torch.mul, a, b)
+        if a.logarithm is None or b.logarithm is None:
+            return result
+        return replace(result, logarithm=self.field.add(a.logarithm, b.logarithm))
 
     def matmul(self, a: Jet, b: Jet) -> Jet:
         """Matrix product over the last two axes; both jets at least two-dimensional.
@@ -240,7 +297,39 @@ class Calculus:
             tangent = self.field.sum(a.tangent, [d + 1 for d in dims], keepdim)
         taint = None if a.taint is None else a.taint.float().sum(tuple(dims), keepdim=keepdim) > 0
         shadow = a.shadow.sum(tuple(dims), keepdim=keepdim)
-        return replace(a, value=self.field.sum(a.value, dims, keepdim), shadow=shadow, tangent=tangent, taint=taint)
+        value = self.field.sum(a.value, dims, keepdim)
+        power = None if a.power is None else self._product(self.power(a), dims, keepdim)
+        return replace(a, value=value, shadow=shadow, tangent=tangent, taint=taint, power=power, logarithm=None)
+
+    def _product(self, x: Residues, dims: Sequence[int], keepdim: bool) -> Residues:
+        """Product of residues over axes, halving each in turn."""
+        for dim in sorted(dims, reverse=True):
+            while (n := x.shape[dim]) > 1:
+                odd = x.map(lambda t, dim=dim, n=n: t.narrow(dim, n - 1, n % 2))
+                half = [x.map(lambda t, d=dim, i=i, n=n: t.narrow(d, i, n // 2)) for i in (0, n // 2)]
+                x = self.field.mul(half[0], half[1])
+                x = gathered(lambda parts, dim=dim: torch.cat(parts, dim), [x, odd]) if n % 2 else x
+            x = x if keepdim else x.map(lambda t, dim=dim: t.squeeze(dim))
+        return x
+
+    def cumsum(self, a: Jet, dim: int) -> Jet:
+        """Running sums over an axis; powers are multiplied along."""
+        if not a.shadow.dim():
+            return a
+        dim %= a.shadow.dim()
+        n = a.shape[dim]
+        ones = self.lift(torch.ones(n, n, dtype=torch.float64, device=a.shadow.device).triu())
+        last = self.move(lambda t: t.movedim(dim, -1).reshape(-1, n), a)
+        shape = a.shadow.movedim(dim, -1).shape
+        result = self.move(lambda t: t.reshape(shape).movedim(-1, dim), self.matmul(last, ones))
+        if a.power is None:
+            return result
+        running, so_far = [], None
+        for i in range(n):
+            each = self.power(a).map(lambda t, i=i: t.narrow(dim, i, 1))
+            so_far = each if so_far is None else self.field.mul(so_far, each)
+            running.append(so_far)
+        return replace(result, power=gathered(lambda parts: torch.cat(parts, dim), running))
 
     def mean(self, a: Jet, dims: Sequence[int], keepdim: bool = False) -> Jet:
         count = math.prod(a.shape[d] for d in dims)
@@ -268,13 +357,15 @@ class Calculus:
             taint = taint if bool(taint.any()) else None
         else:
             taint = a.taint
-        return Jet(value, shadow, tangent, a.span if tangent is not None else (0, 0), taint, degree, a.slope + slope)
+        span = a.span if tangent is not None else (0, 0)
+        return Jet(value, shadow, tangent, span, taint, degree if a.depends else 0, a.slope + slope)
 
     def reciprocal(self, a: Jet) -> Jet:
         """1/a; division by zero taints the entry."""
         value = self.field.inverse(a.value)
         minus_square = self.field.neg(self.field.mul(value, value))
-        return self.apply(a, value, 1 / a.shadow, minus_square, taint=self.field.is_zero(a.value), slope=2)
+        result = self.apply(a, value, 1 / a.shadow, minus_square, taint=self.field.is_zero(a.value), slope=2)
+        return result if a.logarithm is None else replace(result, logarithm=self.field.neg(a.logarithm))
 
     def div(self, a: Jet, b: Jet) -> Jet:
         return self.mul(a, self.reciprocal(b))
@@ -299,11 +390,16 @@ class Calculus:
         return self.apply(a, root, a.shadow.sqrt(), half_inverse, taint=failed)
 
     def exp(self, a: Jet) -> Jet:
-        value = self.field.exp(a.value)
-        return self.apply(a, value, a.shadow.exp(), value)
+        value = self.power(a)
+        return replace(self.apply(a, value, a.shadow.exp(), value), logarithm=a.value)
 
     def log(self, a: Jet) -> Jet:
-        return self.apply(a, self.field.fresh(a.value, 5), a.shadow.log(), self.field.inverse(a.value))
+        """The argument of an exponential, else a fresh element that remembers ``a``; a zero taints the entry."""
+        value = self.field.log(a.value) if a.logarithm is None else a.logarithm
+        masked = a.shadow == 0
+        taint = self.field.is_zero(a.value) & ~masked
+        result = self.apply(a, value, a.shadow.log(), self.field.inverse(a.value), taint=taint)
+        return replace(result, power=a.value)
 
     def erf(self, a: Jet) -> Jet:
         """erf is a fresh odd element; its derivative (2/√π) exp(−a²) uses the same exponential as all others."""
@@ -314,29 +410,38 @@ class Calculus:
 
     def sigmoid(self, a: Jet) -> Jet:
         """E/(1 + E) with E = exp(a), so that every relation to exp, tanh and silu is kept; derivative s(1 − s)."""
-        field = self.field
-        e = field.exp(a.value)
-        one = Residues(torch.ones_like(e.re))
+        field, e = self.field, self.power(a)
+        one = field.ones_like(e)
         denominator = field.add(one, e)
         s = field.mul(e, field.inverse(denominator))
+        # Beyond exp's range float64 has exactly 0 or 1: gates that are masked, not slopes.
+        s = self._saturated(s, a.shadow > _EXP_UNDERFLOW, 1)
         taint = field.is_zero(denominator)
-        return self.apply(a, s, torch.sigmoid(a.shadow), field.mul(s, field.sub(one, s)), taint=taint, slope=2)
+        derivative = field.mul(s, field.sub(one, s))
+        return self.apply(a, s, torch.sigmoid(a.shadow), derivative, taint=taint, slope=2)
 
     def tanh(self, a: Jet) -> Jet:
         """(E² − 1)/(E² + 1) with E = exp(a); derivative 1 − tanh²."""
-        field = self.field
-        e = field.exp(a.value)
-        square, one = field.mul(e, e), Residues(torch.ones_like(e.re))
+        field, e = self.field, self.power(a)
+        square, one = field.mul(e, e), field.ones_like(e)
         denominator = field.add(square, one)
         t = field.mul(field.sub(square, one), field.inverse(denominator))
+        t = self._saturated(t, a.shadow > _EXP_UNDERFLOW / 2, 1)
+        t = self._saturated(t, a.shadow < -_EXP_UNDERFLOW / 2, -1)
         slope = field.sub(one, field.mul(t, t))
         return self.apply(a, t, torch.tanh(a.shadow), slope, taint=field.is_zero(denominator), slope=2)
+
+    def _saturated(self, x: Residues, where: Tensor, value: int) -> Residues:
+        if not bool(where.any()):
+            return x
+        constant = self.field.constant(value, x.re)
+        return gathered(lambda pair: torch.where(where, *torch.broadcast_tensors(*pair)), [constant, x])
 
     def cos_sin(self, a: Jet) -> tuple[Jet, Jet]:
         """Cosine and sine from a fresh odd half-angle tangent, so that cos² + sin² = 1 holds exactly."""
         field = self.field
         t = field.odd(a.value, 3)
-        one = Residues(torch.ones_like(t.re))
+        one = field.ones_like(t)
         square = field.mul(t, t)
         scale = field.inverse(field.add(one, square))
         cos, sin = field.mul(field.sub(one, square), scale), field.mul(field.add(t, t), scale)
@@ -345,13 +450,21 @@ class Calculus:
             self.apply(a, sin, torch.sin(a.shadow), cos, degree=2, slope=2),
         )
 
-    def softmax(self, x: Jet, masked: Tensor, dim: int) -> Jet:
-        """p_j = E_j / Σ E with E_j = exp(x_j) a fresh element and dp_j = p_j (dx_j − Σ p dx); 0 where ``masked``."""
+    def softmax(self, x: Jet, dim: int, safe: bool = False) -> Jet:
+        """p_j = E_j / Σ E with E_j = exp(x_j) and dp_j = p_j (dx_j − Σ p dx).
+
+        An entry is masked, exactly 0, where float64 gives it the weight 0: −∞, −1e9 or any score far below the rest.
+        ``safe``: a row of −∞ alone gives zeros and not NaN.
+        """
         field = self.field
-        weights = Residues(field.exp(x.value).re.masked_fill(masked, 0))
+        shadow = torch.softmax(x.shadow, dim)
+        if safe:
+            shadow = torch.where((x.shadow == -torch.inf).all(dim, keepdim=True), 0.0, shadow)
+        masked = shadow == 0
+        base = field.exp(x.value) if x.power is None else x.power
+        weights = base.map(lambda t: t.masked_fill(masked, 0))
         total = field.sum(weights, [dim], keepdim=True)
         value = field.mul(weights, field.inverse(total))
-        shadow = torch.softmax(torch.where(masked, -torch.inf, x.shadow), dim)
         failed = field.is_zero(total)  # by bad luck, or because a whole row is masked
         row_taint = failed if bool(failed.any()) else None
         if x.taint is not None:
@@ -363,7 +476,17 @@ class Calculus:
             weighted = field.mul(x.tangent, value)
             total_slope = field.sum(weighted, [dim + 1], keepdim=True)
             tangent = field.sub(weighted, field.mul(total_slope, value))
-        return Jet(value, shadow, tangent, x.span if tangent is not None else (0, 0), taint, 1, x.slope + 3)
+        span = x.span if tangent is not None else (0, 0)
+        return Jet(value, shadow, tangent, span, taint, int(x.depends), x.slope + 3)
+
+    def log_softmax(self, x: Jet, dim: int) -> Jet:
+        """x − log Σ exp(x), so that its exponential is the softmax."""
+        shift = torch.where(torch.isfinite(x.shadow), x.shadow, -torch.inf).amax(dim, keepdim=True)
+        total = self.sum(self.exp(x), [dim], keepdim=True)
+        # The float64 sum of unshifted exponentials may overflow; the true one is known.
+        total = replace(total, shadow=torch.logsumexp(x.shadow - shift, dim, keepdim=True).exp())
+        result = self.sub(x, self.log(total))
+        return replace(result, shadow=torch.log_softmax(x.shadow, dim))
 
     def matrix_inverse(self, x: Jet) -> Jet:
         """Inverse of matrices whose values are the identity, where d(A⁻¹) = −dA: all that generators need."""
@@ -377,21 +500,32 @@ class Calculus:
         shape = torch.broadcast_shapes(condition.shape, a.shape, b.shape)
         a, b = self.expand(a, shape), self.expand(b, shape)
         hull = self.hull(a, b)
-        value_im = a.value.im is not None or b.value.im is not None
-        tangent_im = self._complex(a, b)
-        (a_value, a_tangent), (b_value, b_tangent) = (self.aligned(j, hull, value_im, tangent_im) for j in (a, b))
 
-        def choose(x: Residues, y: Residues) -> Residues:
-            return Residues(*(torch.where(condition, s, t) for s, t in zip(x.parts(), y.parts(), strict=True)))
+        def choose(pair: Sequence[Tensor]) -> Tensor:
+            return torch.where(condition, pair[0], pair[1])
 
-        value = choose(a_value, b_value)
-        tangent = None if a_tangent is None or b_tangent is None else choose(a_tangent, b_tangent)
+        value = gathered(choose, [a.value, b.value])
+        tangent = None if hull == (0, 0) else gathered(choose, [self.aligned(j, hull) for j in (a, b)])
         taint = None
         if a.taint is not None or b.taint is not None:
             clean = torch.zeros(shape, dtype=torch.bool, device=condition.device)
             taint = torch.where(condition, clean if a.taint is None else a.taint, clean if b.taint is None else b.taint)
         shadow = torch.where(condition, a.shadow, b.shadow)
-        return Jet(value, shadow, tangent, hull, taint, max(a.degree, b.degree), max(a.slope, b.slope))
+        power, logarithm = self._companions([a, b], choose)
+        degree, slope = max(a.degree, b.degree), max(a.slope, b.slope)
+        return Jet(value, shadow, tangent, hull, taint, degree, slope, power, logarithm)
+
+    def _companions(
+        self, jets: Sequence[Jet], move: Callable[[Sequence[Tensor]], Tensor]
+    ) -> tuple[Residues | None, Residues | None]:
+        """Power (if any jet has one) and logarithm (if all have) of entries that are moved together."""
+        power = logarithm = None
+        if any(j.power is not None for j in jets):
+            power = gathered(move, [self.power(j) for j in jets])
+        logarithms = [j.logarithm for j in jets if j.logarithm is not None]
+        if len(logarithms) == len(jets):
+            logarithm = gathered(move, logarithms)
+        return power, logarithm
 
     # ----- shapes
 
@@ -410,46 +544,38 @@ class Calculus:
         if a.tangent is not None:
             tangent = a.tangent.map(shifted or _gather_after(lambda parts: fn(parts[0]), [a.shadow], a.shadow.device))
         taint = None if a.taint is None else fn(a.taint)
-        return replace(a, value=a.value.map(fn), shadow=fn(a.shadow), tangent=tangent, taint=taint)
+        power, logarithm = (None if x is None else x.map(fn) for x in (a.power, a.logarithm))
+        return replace(
+            a, value=a.value.map(fn), shadow=fn(a.shadow), tangent=tangent, taint=taint, power=power, logarithm=logarithm
+        )
 
     def hull(self, *jets: Jet) -> Span:
         """The smallest range that holds every span; (0, 0) if all are constant."""
         spans = [j.span for j in jets if j.tangent is not None]
         return (min(s[0] for s in spans), max(s[1] for s in spans)) if spans else (0, 0)
 
-    @staticmethod
-    def _complex(*jets: Jet) -> bool:
-        return any(j.tangent is not None and j.tangent.im is not None for j in jets)
-
-    def aligned(self, a: Jet, hull: Span, value_im: bool, tangent_im: bool) -> tuple[Residues, Residues | None]:
-        """Value and tangent over ``hull``, with the imaginary parts asked for, so that jets can be joined."""
-        value = a.value
-        if value_im and value.im is None:
-            value = Residues(value.re, torch.zeros_like(value.re))
-        if hull == (0, 0):
-            return value, None
+    def aligned(self, a: Jet, hull: Span) -> Residues:
+        """The tangent over ``hull``, zero for a constant, so that jets can be joined."""
         if a.tangent is None:
-            zero = self.field.zeros((hull[1] - hull[0], *a.shape), a.shadow.device)
-            return value, Residues(zero, zero if tangent_im else None)
-        tangent = self.widen(a.tangent, a.span, hull)
-        if tangent_im and tangent.im is None:
-            tangent = Residues(tangent.re, torch.zeros_like(tangent.re))
-        return value, tangent
+            return Residues(self.field.zeros((hull[1] - hull[0], *a.shape), a.shadow.device))
+        return self.widen(a.tangent, a.span, hull)
 
     def join(self, fn: Callable[[Sequence[Tensor]], Tensor], jets: Sequence[Jet]) -> Jet:
         """Apply an operation that only moves entries of several jets into one result (cat, stack, index_put, …)."""
         hull = self.hull(*jets)
-        value_im = any(j.value.im is not None for j in jets)
-        parts = [self.aligned(j, hull, value_im, self._complex(*jets)) for j in jets]
-        value = Residues(*(fn(list(same)) for same in zip(*(v.parts() for v, _ in parts), strict=True)))
+        value = gathered(fn, [j.value for j in jets])
         tangent = None
         if hull != (0, 0):
             gather = _gather_after(fn, [j.shadow for j in jets], jets[0].shadow.device)
-            columns = zip(*(t.parts() for _, t in parts if t is not None), strict=True)
-            tangent = Residues(*(gather(torch.cat([x.flatten(1) for x in same], 1)) for same in columns))
+            together = gathered(
+                lambda same: torch.cat([x.flatten(1) for x in same], 1), [self.aligned(j, hull) for j in jets]
+            )
+            tangent = together.map(gather)
         taint = None
         if any(j.taint is not None for j in jets):
             clean = [torch.zeros(j.shape, dtype=torch.bool, device=j.shadow.device) for j in jets]
             taint = fn([c if j.taint is None else j.taint.expand(j.shape) for j, c in zip(jets, clean, strict=True)])
         shadow = fn([j.shadow for j in jets])
-        return Jet(value, shadow, tangent, hull, taint, max(j.degree for j in jets), max(j.slope for j in jets))
+        power, logarithm = self._companions(jets, fn)
+        degree, slope = max(j.degree for j in jets), max(j.slope for j in jets)
+        return Jet(value, shadow, tangent, hull, taint, degree, slope, power, logarithm)

@@ -66,14 +66,14 @@ class Multiprecision(Calculus):
         shadow = torch.tensor([float(x) for x in array.flat], dtype=torch.float64).reshape(array.shape)
         return Jet(Numbers(array), shadow)  # type: ignore[arg-type]
 
-    def lift(self, x: Tensor) -> Jet:
+    def lift(self, x: Tensor, exact: bool = True) -> Jet:
         """An ordinary tensor, entry by entry without rounding; infinities stay infinite."""
         number = np.frompyfunc(self.context.mpf, 1, 1)
         plain = x.detach().cpu()
         plain = plain.double() if plain.is_floating_point() else plain.to(torch.int64)
         return self.jet(np.asarray(number(np.asarray(plain.numpy(), dtype=object)), dtype=object))
 
-    def variable(self, x: Tensor, start: int) -> Jet:
+    def variable(self, x: Tensor, start: int, tangent: bool = True) -> Jet:
         """Refused: many digits come without derivatives."""
         raise UnsupportedOperation("many-digit arithmetic has no tangents; use the finite field for derivatives")
 
@@ -104,6 +104,9 @@ class Multiprecision(Calculus):
 
     def matmul(self, a: Jet, b: Jet) -> Jet:
         return self.jet(np.matmul(_entries(a), _entries(b)) + self.context.zero)
+
+    def cumsum(self, a: Jet, dim: int) -> Jet:
+        return self.jet(np.cumsum(_entries(a), axis=dim) if a.shadow.dim() else _entries(a))
 
     def sum(self, a: Jet, dims: Sequence[int], keepdim: bool = False) -> Jet:
         axes = tuple(d % a.shadow.dim() for d in dims)
@@ -138,12 +141,16 @@ class Multiprecision(Calculus):
     def cos_sin(self, a: Jet) -> tuple[Jet, Jet]:
         return self.map(self.context.cos, a), self.map(self.context.sin, a)
 
-    def softmax(self, x: Jet, masked: Tensor, dim: int) -> Jet:
+    def softmax(self, x: Jet, dim: int, safe: bool = False) -> Jet:
         # Exponents have no bound here, so scores need not be shifted first.
         zero = self.lift(torch.zeros((), dtype=torch.float64))
+        masked = torch.softmax(x.shadow, dim) == 0
         weights = self.select(masked, zero, self.exp(self.select(masked, zero, x)))
         total = self.sum(weights, [dim], keepdim=True)
         return self.mul(weights, self.map(lambda t: 1 / t if t else self.context.nan, total))
+
+    def log_softmax(self, x: Jet, dim: int) -> Jet:
+        return self.log(self.softmax(x, dim))
 
     def matrix_inverse(self, x: Jet) -> Jet:
         """By LU decomposition with pivots."""

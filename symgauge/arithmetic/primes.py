@@ -1,4 +1,7 @@
-"""Primes to work over: 31 bits, so that products of residues fit an int64, and ≡ 3 (mod 4): −1 has no root."""
+"""Primes to work over: 31 bits, so that products of residues fit an int64, and p = 2q + 1 with q an odd prime.
+
+Then p ≡ 3 (mod 4), so that −1 has no root, and the squares of GF(p) have prime order q, which exponentials need.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ from functools import cache
 
 from symgauge.errors import InvalidInput
 
-DEFAULT_PRIMES = (2147483647, 2147483587)
-"""2³¹ − 1 and the next smaller prime that is ≡ 3 (mod 4)."""
+DEFAULT_PRIMES = (2147483579, 2147483123)
+"""The two largest below 2³¹."""
 
 
 @cache
@@ -40,14 +43,15 @@ def check_modulus(p: int) -> int:
     """Return ``p`` if residue arithmetic can use it; refuse anything else before it reaches a library that aborts.
 
     Raises:
-        InvalidInput: ``p`` is no prime, has more than 31 bits, or is not ≡ 3 (mod 4).
+        InvalidInput: ``p`` is no prime below 2³¹, or (p − 1)/2 is no odd prime.
     """
+    wanted = f"pass a prime p below 2^31 for which (p - 1)/2 is an odd prime too, e.g. {DEFAULT_PRIMES[0]}"
     if not isinstance(p, int) or isinstance(p, bool):
-        raise InvalidInput(f"modulus {p!r} must be an integer prime below 2^31 that is 3 modulo 4, e.g. 2147483647")
+        raise InvalidInput(f"modulus {p!r} is no integer; {wanted}")
     if not is_prime(p):
-        raise InvalidInput(f"modulus {p} is not prime; pass a prime below 2^31 that is 3 modulo 4, e.g. 2147483647")
-    if p >= 2**31 or p % 4 != 3:
-        raise InvalidInput(f"modulus {p} must be below 2^31 and 3 modulo 4, e.g. 2147483647")
+        raise InvalidInput(f"modulus {p} is not prime; {wanted}")
+    if p >= 2**31 or p < 7 or not is_prime((p - 1) // 2):
+        raise InvalidInput(f"modulus {p} cannot be used; {wanted}")
     return p
 
 

@@ -14,9 +14,9 @@ class RealField(FiniteField):
     """Ordinary real numbers. Rules that are right here, derivative included, are right over any field."""
 
     def __init__(self) -> None:
-        super().__init__(2147483647)
+        super().__init__(2147483579)
 
-    def lift(self, x: Tensor) -> Residues:
+    def lift(self, x: Tensor, exact: bool = False) -> Residues:
         return Residues(torch.where(torch.isfinite(x.double()), x.double(), 0.0))
 
     def zeros(self, shape: Sequence[int], device: torch.device) -> Tensor:
@@ -58,5 +58,5 @@ class RealField(FiniteField):
     def odd(self, a: Residues, tag: int) -> Residues:
         return Residues({2: torch.erf, 3: lambda x: torch.tan(x / 2)}[tag](a.re))
 
-    def fresh(self, a: Residues, tag: int) -> Residues:
-        return Residues({5: torch.log}[tag](a.re))
+    def log(self, a: Residues) -> Residues:
+        return Residues(a.re.log())

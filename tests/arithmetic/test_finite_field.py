@@ -32,9 +32,23 @@ def as_pairs(a: Residues) -> list[tuple[int, int]]:
 def test_floats_lift_as_the_rationals_they_are(x: float) -> None:
     exact = Fraction(x)
     assert (
-        FIELD.lift(torch.tensor([x], dtype=torch.float64)).re.item()
+        FIELD.lift(torch.tensor([x], dtype=torch.float64), exact=True).re.item()
         == exact.numerator * pow(exact.denominator, -1, P) % P
     )
+
+
+@given(st.integers(-100_000, 100_000), st.integers(1, 10_000))
+def test_a_constant_means_the_simple_fraction_it_is_nearest_to(numerator: int, denominator: int) -> None:
+    meant = Fraction(numerator, denominator)
+    for modulus, part in ((P, 0), ((P - 1) // 2, 2)):
+        lifted = FIELD.lift(torch.tensor(numerator / denominator, dtype=torch.float64))[part]
+        assert lifted.item() == meant.numerator * pow(meant.denominator, -1, modulus) % modulus
+
+
+@given(st.integers(0, 2**32))
+def test_a_random_float_is_no_simple_fraction(seed: int) -> None:
+    x = torch.randn(50, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    assert torch.equal(FIELD.lift(x).re, FIELD.lift(x, exact=True).re)
 
 
 @given(st.integers(-(2**62), 2**62))
@@ -92,13 +106,34 @@ def test_roots_square_back_and_failures_are_non_squares(extended: bool) -> None:
     assert 100 < int(failed.sum()) < 300 if extended else not failed.any()
 
 
-def test_exponential_keeps_its_relations_and_separates_arguments() -> None:
-    a = draw(500)
+def test_exponential_is_a_homomorphism_and_separates_arguments() -> None:
+    a, b = (FIELD.lift(torch.randn(500, generator=torch.Generator().manual_seed(i))) for i in (0, 1))
     plus, minus = FIELD.exp(a), FIELD.exp(FIELD.neg(a))
     assert as_pairs(FIELD.mul(plus, minus)) == [(1, 0)] * 500
+    assert FIELD.mul(plus, minus).ex.tolist() == [1] * 500
+    assert torch.equal(FIELD.exp(FIELD.add(a, b)).re, FIELD.mul(plus, FIELD.exp(b)).re)
+    assert torch.equal(FIELD.exp(FIELD.scale(a, 2)).re, FIELD.mul(plus, plus).re)
+    third = FIELD.exp(FIELD.divide(a, 3))
+    assert torch.equal(FIELD.mul(third, FIELD.mul(third, third)).re, plus.re)
     assert len(set(plus.re.tolist())) == 500
-    assert FIELD.exp(Residues(torch.zeros(1, dtype=torch.int64))).re.item() == 1
+    assert FIELD.exp(FIELD.lift(torch.zeros(1))).re.item() == 1
     assert as_pairs(FiniteField(P, seed=6).exp(a)) != as_pairs(plus)
+
+
+def test_exponential_modulo_the_second_prime_does_not_depend_on_the_route() -> None:
+    """The same exponential as a product and as one: the exponential of *it* must be the same."""
+    a, b = (FIELD.lift(torch.randn(50, generator=torch.Generator().manual_seed(i))) for i in (0, 1))
+    once = FIELD.exp(FIELD.sub(FIELD.add(a, b), b))
+    assert torch.equal(once.ex, FIELD.exp(a).ex)
+    assert not torch.equal(once.ex, once.re)
+
+
+def test_logarithms_are_odd_under_inversion() -> None:
+    a = draw(100)
+    total = FIELD.add(FIELD.log(a), FIELD.log(FIELD.inverse(a)))
+    assert as_pairs(total) == [(0, 0)] * 100
+    assert FIELD.log(FIELD.lift(torch.ones(1))).re.item() == 0
+    assert len(set(as_pairs(FIELD.log(a)))) == 100
 
 
 def test_odd_elements_are_odd() -> None:

@@ -128,13 +128,7 @@ def _var(c: Calculus, x: Jet, dim: Any = None, *, correction: float | None = Non
 
 @rule(aten.cumsum)
 def _cumsum(c: Calculus, x: Jet, dim: int, **_: Any) -> Jet:
-    n = x.shape[dim]
-    ones = c.lift(torch.ones(n, n, dtype=torch.float64, device=x.shadow.device).triu())
-    moved = c.move(lambda t: t.movedim(dim % x.shadow.dim(), -1), x)
-    if moved.shadow.dim() == 1:
-        moved = c.move(lambda t: t.unsqueeze(0), moved)
-        return c.move(lambda t: t.squeeze(0), c.matmul(moved, ones))
-    return c.move(lambda t: t.movedim(-1, dim % x.shadow.dim()), c.matmul(moved, ones))
+    return c.cumsum(x, dim)
 
 
 @rule(aten.pow)

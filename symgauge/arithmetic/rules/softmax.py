@@ -10,15 +10,18 @@ from symgauge.arithmetic.carrier import rule
 from symgauge.arithmetic.jet import Calculus, Jet
 
 aten = torch.ops.aten
-MASKED = -1e29
-"""A score whose shadow is below this is masked: −∞, or the most negative float plus something."""
 
 
-@rule(aten._softmax, aten._safe_softmax)
+@rule(aten._softmax)
 def _softmax(c: Calculus, x: Jet, dim: int, half_to_float: Any = False) -> Jet:
-    return c.softmax(x, x.shadow < MASKED, dim % x.shadow.dim())
+    return c.softmax(x, dim % max(x.shadow.dim(), 1))
+
+
+@rule(aten._safe_softmax)
+def _safe_softmax(c: Calculus, x: Jet, dim: int, dtype: Any = None) -> Jet:
+    return c.softmax(x, dim % max(x.shadow.dim(), 1), safe=True)
 
 
 @rule(aten._log_softmax)
 def _log_softmax(c: Calculus, x: Jet, dim: int, half_to_float: Any = False) -> Jet:
-    return c.log(_softmax(c, x, dim))
+    return c.log_softmax(x, dim % max(x.shadow.dim(), 1))
