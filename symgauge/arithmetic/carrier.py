@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
+from symgauge.arithmetic import decompositions
 from symgauge.arithmetic.jet import Calculus, Jet
 from symgauge.errors import UnsupportedOperation
 
@@ -85,18 +86,13 @@ class Carrier(Tensor):
         kwargs = kwargs or {}
         key = _find(func, _RULES)
         if key not in _RULES:
-            if _is_composite(func):
-                return func.decompose(*args, **kwargs)
-            raise UnsupportedOperation(_explain(func))
+            return _without_rule(func, args, kwargs)
         first = _first_carrier(args, kwargs)
         schema = func._schema
         mutates = [i for i, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write]
         target = args[mutates[0]] if mutates else None
         if target is not None and not isinstance(target, Carrier):
-            raise UnsupportedOperation(
-                f"{func} writes an exact value into an ordinary tensor{_where()}; create that tensor from one of the "
-                "module's activations (torch.zeros_like, new_zeros) so that it can hold exact values"
-            )
+            raise UnsupportedOperation(_ordinary_target(func))
         calculus = first.calculus
         plain_args, plain_kwargs = tree_map(_to_jet, (args, kwargs))
         outcome = _RULES[key](calculus, *plain_args, **plain_kwargs)
@@ -116,8 +112,33 @@ class Carrier(Tensor):
         return boxed
 
 
-def _is_composite(func: Any) -> bool:
-    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"))
+def _without_rule(func: Any, args: Any, kwargs: Any) -> Any:
+    """An operation made of others; one that writes in place is the plain one and a write."""
+    plain = decompositions.plain_of_in_place(func)
+    if plain is not None:
+        if not isinstance(args[0], Carrier):
+            raise UnsupportedOperation(_ordinary_target(func))
+        return args[0].copy_(_same_shape(func, args[0], plain(*args, **kwargs)))
+    refused = decompositions.refusal(func)
+    if refused is not None:
+        raise UnsupportedOperation(refused + _where())
+    made_of = decompositions.find(func)
+    if made_of is None:
+        raise UnsupportedOperation(_explain(func))
+    return made_of(*args, **kwargs)
+
+
+def _ordinary_target(func: Any) -> str:
+    return (
+        f"{func} writes an exact value into an ordinary tensor{_where()}; create that tensor from one of the "
+        "module's activations (torch.zeros_like, new_zeros) so that it can hold exact values"
+    )
+
+
+def _same_shape(func: Any, target: Tensor, result: Tensor) -> Tensor:
+    if result.shape != target.shape:
+        raise UnsupportedOperation(f"{func} changes a tensor's shape in place{_where()}; use the plain operation")
+    return result
 
 
 def _first_carrier(args: Any, kwargs: Any) -> Carrier:

@@ -56,7 +56,7 @@ class RealField(FiniteField):
         return Residues(a.re.exp())
 
     def odd(self, a: Residues, tag: int) -> Residues:
-        return Residues({2: torch.erf, 3: lambda x: torch.tan(x / 2)}[tag](a.re))
+        return Residues({2: torch.erf, 3: lambda x: torch.tan(x / 2), 11: torch.atan}[tag](a.re))
 
     def log(self, a: Residues) -> Residues:
         return Residues(a.re.log())

@@ -1,5 +1,43 @@
 """The rule table: aten operations on jets, one theme per file. Importing this package registers them all."""
 
-from symgauge.arithmetic.rules import activations, algebra, comparison, creation, indexing, norms, shapes, softmax
+from symgauge.arithmetic.rules import (
+    activations,
+    algebra,
+    comparison,
+    convolutions,
+    creation,
+    decisions,
+    distances,
+    indexing,
+    linear_maps,
+    linear_systems,
+    norms,
+    piecewise,
+    pooling,
+    powers,
+    scattering,
+    shapes,
+    softmax,
+    transcendental,
+)
 
-__all__ = ["activations", "algebra", "comparison", "creation", "indexing", "norms", "shapes", "softmax"]
+__all__ = [
+    "activations",
+    "algebra",
+    "comparison",
+    "convolutions",
+    "creation",
+    "decisions",
+    "distances",
+    "indexing",
+    "linear_maps",
+    "linear_systems",
+    "norms",
+    "piecewise",
+    "pooling",
+    "powers",
+    "scattering",
+    "shapes",
+    "softmax",
+    "transcendental",
+]

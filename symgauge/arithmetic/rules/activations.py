@@ -1,31 +1,17 @@
-"""Activation functions. Their transcendental parts are fresh elements of the field; derivatives are exact."""
+"""Smooth activation functions, all from the one exponential, so that what relates them is kept."""
 
 from __future__ import annotations
 
 import math
 
 import torch
+from torch import Tensor
 
 from symgauge.arithmetic.carrier import rule
 from symgauge.arithmetic.jet import Calculus, Jet
-from symgauge.arithmetic.rules._convert import as_jet
+from symgauge.arithmetic.rules._convert import as_jet, filled
 
 aten = torch.ops.aten
-
-
-@rule(aten.exp)
-def _exp(c: Calculus, x: Jet) -> Jet:
-    return c.exp(x)
-
-
-@rule(aten.log)
-def _log(c: Calculus, x: Jet) -> Jet:
-    return c.log(x)
-
-
-@rule(aten.erf)
-def _erf(c: Calculus, x: Jet) -> Jet:
-    return c.erf(x)
 
 
 @rule(aten.tanh)
@@ -38,16 +24,6 @@ def _sigmoid(c: Calculus, x: Jet) -> Jet:
     return c.sigmoid(x)
 
 
-@rule(aten.cos)
-def _cos(c: Calculus, x: Jet) -> Jet:
-    return c.cos_sin(x)[0]
-
-
-@rule(aten.sin)
-def _sin(c: Calculus, x: Jet) -> Jet:
-    return c.cos_sin(x)[1]
-
-
 @rule(aten.silu)
 def _silu(c: Calculus, x: Jet) -> Jet:
     return c.mul(x, c.sigmoid(x))
@@ -55,8 +31,28 @@ def _silu(c: Calculus, x: Jet) -> Jet:
 
 @rule(aten.softplus)
 def _softplus(c: Calculus, x: Jet, beta: float = 1, threshold: float = 20) -> Jet:
-    one = c.lift(torch.ones_like(x.shadow))
-    return c.scale(c.log(c.add(one, c.exp(c.scale(x, beta)))), 1 / beta)
+    """log(1 + e^βx)/β; above the threshold torch returns x itself, and so does this."""
+    inner = x if beta == 1 else c.scale(x, beta)
+    smooth = c.log(c.add(filled(c, x, 1.0), c.exp(inner)))
+    if beta != 1:
+        smooth = c.div(smooth, as_jet(c, float(beta), x.shadow.device))
+    linear = inner.shadow > threshold
+    return c.select(linear, x, smooth) if bool(linear.any()) else smooth
+
+
+@rule(aten.log_sigmoid_forward)
+def _log_sigmoid(c: Calculus, x: Jet) -> tuple[Jet, Tensor]:
+    """−log(1 + e^−x)."""
+    return c.neg(c.log(c.add(filled(c, x, 1.0), c.exp(c.neg(x))))), x.shadow.new_empty(0)
+
+
+@rule(aten.mish)
+def _mish(c: Calculus, x: Jet) -> Jet:
+    """x tanh(log(1 + e^x)) = x (u² − 1)/(u² + 1) with u = 1 + e^x."""
+    one = filled(c, x, 1.0)
+    u = c.add(one, c.exp(x))
+    square = c.mul(u, u)
+    return c.mul(x, c.div(c.sub(square, one), c.add(square, one)))
 
 
 @rule(aten.gelu)
@@ -67,39 +63,4 @@ def _gelu(c: Calculus, x: Jet, *, approximate: str = "none") -> Jet:
         gate = c.tanh(c.scale(inner, math.sqrt(2 / math.pi)))
     else:
         gate = c.erf(c.scale(x, math.sqrt(0.5)))
-    return c.scale(c.mul(x, c.add(c.lift(torch.ones_like(x.shadow)), gate)), 0.5)
-
-
-@rule(aten.relu)
-def _relu(c: Calculus, x: Jet) -> Jet:
-    return c.select(x.shadow > 0, x, c.lift(torch.zeros_like(x.shadow)))
-
-
-@rule(aten.leaky_relu)
-def _leaky_relu(c: Calculus, x: Jet, negative_slope: float = 0.01) -> Jet:
-    return c.select(x.shadow > 0, x, c.scale(x, negative_slope))
-
-
-@rule(aten.abs)
-def _abs(c: Calculus, x: Jet) -> Jet:
-    return c.select(x.shadow >= 0, x, c.neg(x))
-
-
-@rule(aten.clamp)
-def _clamp(c: Calculus, x: Jet, min: float | None = None, max: float | None = None) -> Jet:
-    """Clamping by numbers; which side an entry is on is decided by the shadow."""
-    if min is not None:
-        x = c.select(x.shadow > min, x, as_jet(c, torch.full_like(x.shadow, min)))
-    if max is not None:
-        x = c.select(x.shadow < max, x, as_jet(c, torch.full_like(x.shadow, max)))
-    return x
-
-
-@rule(aten.clamp_min)
-def _clamp_min(c: Calculus, x: Jet, min: float) -> Jet:
-    return _clamp(c, x, min=min)
-
-
-@rule(aten.clamp_max)
-def _clamp_max(c: Calculus, x: Jet, max: float) -> Jet:
-    return _clamp(c, x, max=max)
+    return c.scale(c.mul(x, c.add(filled(c, x, 1.0), gate)), 0.5)

@@ -1,4 +1,4 @@
-"""Ring operations, matrix products, sums and powers."""
+"""Ring operations, matrix products, sums and products."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from torch import Tensor
 
 from symgauge.arithmetic.carrier import rule
 from symgauge.arithmetic.jet import Calculus, Jet
-from symgauge.arithmetic.rules._convert import as_jet, both
+from symgauge.arithmetic.rules._convert import as_jet, axes, back, both, last
 from symgauge.errors import UnsupportedOperation
 
 aten = torch.ops.aten
 Operand = Jet | Tensor | float
 
 
-@rule(aten.add, aten.add_)
+@rule(aten.add)
 def _add(c: Calculus, a: Operand, b: Operand, *, alpha: float = 1) -> Jet:
     return c.add(*both(c, a, b), alpha)
 
 
-@rule(aten.sub, aten.sub_)
+@rule(aten.sub)
 def _sub(c: Calculus, a: Operand, b: Operand, *, alpha: float = 1) -> Jet:
     a, b = both(c, a, b)
     return c.sub(a, b if alpha == 1 else c.scale(b, alpha))
@@ -37,17 +37,17 @@ def _neg(c: Calculus, a: Jet) -> Jet:
     return c.neg(a)
 
 
-@rule(aten.mul, aten.mul_)
+@rule(aten.mul)
 def _mul(c: Calculus, a: Operand, b: Operand) -> Jet:
     if isinstance(a, Jet) and isinstance(b, (int, float)) and not isinstance(b, bool):
         return c.scale(a, b)
     return c.mul(*both(c, a, b))
 
 
-@rule(aten.div, aten.div_)
-def _div(c: Calculus, a: Operand, b: Operand, *, rounding_mode: str | None = None) -> Jet:
-    if rounding_mode is not None:
-        raise UnsupportedOperation(f"division rounded by {rounding_mode!r} is not differentiable, so it has no rule")
+@rule(aten.div)
+def _div(c: Calculus, a: Operand, b: Operand, *, rounding_mode: str | None = None) -> Jet | Tensor:
+    if rounding_mode is not None:  # a step function: the shadow decides, the derivative is 0
+        return torch.div(*(x.shadow if isinstance(x, Jet) else x for x in (a, b)), rounding_mode=rounding_mode)
     if isinstance(a, Jet) and isinstance(b, int) and not isinstance(b, bool):
         return c.divide_by_count(a, b)
     return c.div(*both(c, a, b))
@@ -99,25 +99,19 @@ def _dot(c: Calculus, a: Operand, b: Operand) -> Jet:
     return c.sum(c.mul(*both(c, a, b)), [0])
 
 
-def _dims(x: Jet, dim: Any) -> list[int]:
-    if dim is None or dim == []:
-        return list(range(x.shadow.dim()))
-    return [d % x.shadow.dim() for d in ([dim] if isinstance(dim, int) else dim)]
-
-
 @rule(aten.sum)
 def _sum(c: Calculus, x: Jet, dim: Any = None, keepdim: bool = False, **_: Any) -> Jet:
-    return c.sum(x, _dims(x, dim), keepdim)
+    return c.sum(x, axes(x, dim), keepdim)
 
 
 @rule(aten.mean)
 def _mean(c: Calculus, x: Jet, dim: Any = None, keepdim: bool = False, **_: Any) -> Jet:
-    return c.mean(x, _dims(x, dim), keepdim)
+    return c.mean(x, axes(x, dim), keepdim)
 
 
 @rule(aten.var)
 def _var(c: Calculus, x: Jet, dim: Any = None, *, correction: float | None = None, keepdim: bool = False) -> Jet:
-    dims = _dims(x, dim)
+    dims = axes(x, dim)
     centred = c.sub(x, c.mean(x, dims, keepdim=True))
     count = 1
     for d in dims:
@@ -128,42 +122,79 @@ def _var(c: Calculus, x: Jet, dim: Any = None, *, correction: float | None = Non
 
 @rule(aten.cumsum)
 def _cumsum(c: Calculus, x: Jet, dim: int, **_: Any) -> Jet:
-    return c.cumsum(x, dim)
+    return x if x.shadow.dim() == 0 else c.cumsum(x, dim)
 
 
-@rule(aten.pow)
-def _pow(c: Calculus, base: Operand, exponent: Any) -> Jet:
-    if not isinstance(base, Jet) or isinstance(exponent, (Jet, Tensor)):
-        raise UnsupportedOperation("pow has a rule for a constant number as exponent only")
-    if exponent == 0.5:
-        return c.sqrt(base)
-    if exponent == -0.5:
-        return c.rsqrt(base)
-    if exponent != int(exponent):
-        raise UnsupportedOperation(f"pow with exponent {exponent}: integers and ±1/2 have rules")
-    n = abs(int(exponent))
-    result = as_jet(c, torch.ones_like(base.shadow))
-    power, bits = base, n
-    while bits:
-        if bits & 1:
-            result = c.mul(result, power)
-        bits >>= 1
-        if bits:
-            power = c.mul(power, power)
-    return c.reciprocal(result) if exponent < 0 else result
+@rule(aten.prod)
+def _prod(c: Calculus, x: Jet, dim: int | None = None, keepdim: bool = False, **_: Any) -> Jet:
+    """Halves are multiplied until one factor is left."""
+    if dim is None:
+        x, dim = c.move(lambda t: t.reshape(-1), x), 0
+    if x.shadow.dim() == 0:
+        return x
+    x = last(c, x, dim)
+    if x.shape[-1] == 0:
+        return c.lift(x.shadow.prod(-1, keepdim=keepdim))
+    while x.shape[-1] > 1:
+        half, odd = divmod(x.shape[-1], 2)
+        halves = [c.move(lambda t, i=i: t[..., i * half : (i + 1) * half], x) for i in range(2)]  # type: ignore[misc]
+        rest = [c.move(lambda t: t[..., -1:], x)] * odd
+        x = c.join(lambda parts: torch.cat(list(parts), -1), [c.mul(*halves), *rest])
+    return back(c, x, dim) if keepdim else c.move(lambda t: t.squeeze(-1), x)
 
 
-@rule(aten.sqrt)
-def _sqrt(c: Calculus, x: Jet) -> Jet:
-    return c.sqrt(x)
+@rule(aten.cumprod)
+def _cumprod(c: Calculus, x: Jet, dim: int, **_: Any) -> Jet:
+    """Doubling: after step k each entry has the product of its last 2^k factors."""
+    if x.shadow.dim() == 0:
+        return x
+    x, step = last(c, x, dim), 1
+    position = torch.arange(x.shape[-1], device=x.shadow.device)
+    while step < x.shape[-1]:
+        earlier = c.move(lambda t, step=step: t.roll(step, -1), x)  # type: ignore[misc]
+        x = c.select(position >= step, c.mul(x, earlier), x)
+        step *= 2
+    return back(c, x, dim)
 
 
-@rule(aten.rsqrt)
-def _rsqrt(c: Calculus, x: Jet) -> Jet:
-    return c.rsqrt(x)
+@rule(aten._trilinear)
+def _trilinear(
+    c: Calculus,
+    a: Operand,
+    b: Operand,
+    d: Operand,
+    new_a: list[int],
+    new_b: list[int],
+    new_d: list[int],
+    summed: list[int],
+    unroll_dim: int = 1,
+) -> Jet:
+    """Σ a·b·d over ``summed``, each with new axes put in first (the bilinear layer)."""
+
+    def spread(x: Operand, new: list[int]) -> Jet:
+        shape = list(as_jet(c, x).shape)
+        for axis in sorted(new):
+            shape.insert(axis, 1)
+        return c.move(lambda t: t.reshape(shape), as_jet(c, x))
+
+    product = c.mul(c.mul(spread(a, new_a), spread(d, new_d)), spread(b, new_b))
+    return c.sum(product, summed)
 
 
-@rule(aten.linalg_inv_ex)
-def _inverse(c: Calculus, x: Jet, **_: Any) -> tuple[Jet, Tensor]:
-    info = torch.zeros(x.shape[:-2], dtype=torch.int32, device=x.shadow.device)
-    return c.matrix_inverse(x), info
+@rule(aten._grouped_mm)
+def _grouped_mm(
+    c: Calculus, a: Operand, b: Operand, offs: Tensor | None = None, bias: Operand | None = None, out_dtype: Any = None
+) -> Jet:
+    """Rows of a in consecutive groups, each times its own matrix (experts whose tokens were sorted)."""
+    a, b = both(c, a, b)
+    if offs is None or a.shadow.dim() != 2 or b.shadow.dim() != 3 or bias is not None:
+        raise UnsupportedOperation("grouped products have a rule for (rows, k) by (groups, k, n) without bias only")
+    ends = [int(end) for end in offs]
+    pieces = [
+        c.matmul(
+            c.move(lambda t, s=s, e=e: t[s:e], a),  # type: ignore[misc]
+            c.move(lambda t, g=g: t[g], b),  # type: ignore[misc]
+        )
+        for g, (s, e) in enumerate(zip([0, *ends], ends, strict=False))
+    ]
+    return c.join(lambda parts: torch.cat(list(parts), 0), pieces)

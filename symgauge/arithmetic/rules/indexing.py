@@ -44,7 +44,7 @@ def _gather(c: Calculus, x: Jet, dim: int, index: Tensor, **_: Any) -> Jet:
     return c.move(lambda t: torch.gather(t, dim, index), x)
 
 
-@rule(aten.index_put, aten.index_put_)
+@rule(aten.index_put)
 def _index_put(
     c: Calculus, x: Jet, indices: list[Tensor | None], values: Jet | Tensor, accumulate: bool = False
 ) -> Jet:
@@ -70,7 +70,7 @@ def _summed_at(c: Calculus, numbers: Tensor, source: Jet, shape: torch.Size) -> 
     return c.move(lambda t: t.reshape(shape), c.matmul(c.lift(incidence), column))
 
 
-@rule(aten.index_add, aten.index_add_)
+@rule(aten.index_add)
 def _index_add(c: Calculus, x: Jet, dim: int, index: Tensor, source: Jet | Tensor, *, alpha: float = 1) -> Jet:
     target, added = both(c, x, source)
     n, m = target.shape[dim], index.numel()
@@ -82,7 +82,7 @@ def _index_add(c: Calculus, x: Jet, dim: int, index: Tensor, source: Jet | Tenso
     return c.add(target, summed)
 
 
-@rule(aten.scatter, aten.scatter_)
+@rule(aten.scatter)
 def _scatter(c: Calculus, x: Jet, dim: int, index: Tensor, source: Any, **_: Any) -> Jet:
     target, values = both(c, x, source)
     if values.shadow.dim() == 0:
@@ -97,7 +97,7 @@ def _where(c: Calculus, condition: Tensor, a: Any, b: Any) -> Jet:
     return c.select(condition, a, b)
 
 
-@rule(aten.masked_fill, aten.masked_fill_)
+@rule(aten.masked_fill)
 def _masked_fill(c: Calculus, x: Jet, mask: Tensor, value: Any) -> Jet:
     return c.select(mask, as_jet(c, value, x.shadow.device), x)
 

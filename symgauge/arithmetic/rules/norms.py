@@ -1,4 +1,4 @@
-"""LayerNorm as a single operation (RMSNorm decomposes by itself), and dropout, which must be off."""
+"""Normalisations, each as a single operation, and dropout, which must be off."""
 
 from __future__ import annotations
 
@@ -9,27 +9,121 @@ from torch import Tensor
 
 from symgauge.arithmetic.carrier import rule
 from symgauge.arithmetic.jet import Calculus, Jet
-from symgauge.arithmetic.rules._convert import as_jet
+from symgauge.arithmetic.rules._convert import as_jet, both
 from symgauge.errors import UnsupportedOperation
 
 aten = torch.ops.aten
+Operand = Jet | Tensor | None
+
+
+def _affine(c: Calculus, x: Jet, weight: Operand, bias: Operand) -> Jet:
+    if weight is not None:
+        x = c.mul(x, as_jet(c, weight))
+    return x if bias is None else c.add(x, as_jet(c, bias))
+
+
+def _centred(c: Calculus, x: Jet, dims: list[int]) -> tuple[Jet, Jet, Jet]:
+    """(x − mean, mean, variance) over ``dims``, which are kept."""
+    mean = c.mean(x, dims, keepdim=True)
+    centred = c.sub(x, mean)
+    return centred, mean, c.mean(c.mul(centred, centred), dims, keepdim=True)
+
+
+def _inverse_root(c: Calculus, variance: Jet, eps: float) -> Jet:
+    return c.rsqrt(c.add(variance, as_jet(c, float(eps), variance.shadow.device)))
+
+
+def _along_axis(x: Operand, axis: int, dims: int) -> Any:
+    """A function that puts the one axis of a vector at ``axis`` of ``dims``."""
+    shape = [1] * dims
+    shape[axis] = -1
+    return lambda t: t.reshape(shape)
+
+
+def _channels(c: Calculus, x: Operand, dims: int) -> Jet | None:
+    return None if x is None else c.move(_along_axis(x, 1, dims), as_jet(c, x))
 
 
 @rule(aten.native_layer_norm)
 def _layer_norm(
-    c: Calculus, x: Jet, shape: list[int], weight: Jet | Tensor | None, bias: Jet | Tensor | None, eps: float
+    c: Calculus, x: Jet | Tensor, shape: list[int], weight: Operand, bias: Operand, eps: float
 ) -> tuple[Jet, Jet, Jet]:
+    x = as_jet(c, x)
     dims = list(range(x.shadow.dim() - len(shape), x.shadow.dim()))
-    mean = c.mean(x, dims, keepdim=True)
-    centred = c.sub(x, mean)
-    variance = c.mean(c.mul(centred, centred), dims, keepdim=True)
-    scale = c.rsqrt(c.add(variance, as_jet(c, float(eps), x.shadow.device)))
-    result = c.mul(centred, scale)
-    if weight is not None:
-        result = c.mul(result, as_jet(c, weight))
-    if bias is not None:
-        result = c.add(result, as_jet(c, bias))
-    return result, mean, scale
+    centred, mean, variance = _centred(c, x, dims)
+    scale = _inverse_root(c, variance, eps)
+    return _affine(c, c.mul(centred, scale), weight, bias), mean, scale
+
+
+@rule(aten._fused_rms_norm)
+def _rms_norm(
+    c: Calculus, x: Jet | Tensor, shape: list[int], weight: Operand, eps: float | None
+) -> tuple[Jet, Jet]:
+    x = as_jet(c, x)
+    dims = list(range(x.shadow.dim() - len(shape), x.shadow.dim()))
+    square = c.mean(c.mul(x, x), dims, keepdim=True)
+    scale = _inverse_root(c, square, torch.finfo(torch.float64).eps if eps is None else eps)
+    return _affine(c, c.mul(x, scale), weight, None), scale
+
+
+@rule(aten.native_group_norm)
+def _group_norm(
+    c: Calculus,
+    x: Jet | Tensor,
+    weight: Operand,
+    bias: Operand,
+    n: int,
+    channels: int,
+    size: int,
+    groups: int,
+    eps: float,
+) -> tuple[Jet, Jet, Jet]:
+    x = as_jet(c, x)
+    whole = x.shape
+    centred, mean, variance = _centred(c, c.move(lambda t: t.reshape(n, groups, -1), x), [2])
+    scale = _inverse_root(c, variance, eps)
+    normal = c.move(lambda t: t.reshape(whole), c.mul(centred, scale))
+    weight, bias = (_channels(c, t, len(whole)) for t in (weight, bias))
+    flat = [c.move(lambda t: t.squeeze(-1), t) for t in (mean, scale)]
+    return _affine(c, normal, weight, bias), flat[0], flat[1]
+
+
+@rule(aten.native_batch_norm)
+def _batch_norm(
+    c: Calculus,
+    x: Jet | Tensor,
+    weight: Operand,
+    bias: Operand,
+    running_mean: Operand,
+    running_var: Operand,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Jet, Jet, Jet]:
+    """By running statistics in evaluation mode, by the batch's own without them (instance norm is one of these)."""
+    x = as_jet(c, x)
+    n = x.shadow.dim()
+    if not training:
+        mean, variance = _channels(c, running_mean, n), _channels(c, running_var, n)
+        assert mean is not None and variance is not None
+        centred = c.sub(x, mean)
+    elif running_mean is not None or running_var is not None:
+        raise UnsupportedOperation("batch norm is in training mode and writes its statistics: call module.eval() first")
+    else:
+        centred, mean, variance = _centred(c, x, [d for d in range(n) if d != 1])
+    scale = _inverse_root(c, variance, eps)
+    result = _affine(c, c.mul(centred, scale), _channels(c, weight, n), _channels(c, bias, n))
+    flat = [c.move(lambda t: t.reshape(-1), t) for t in (mean, scale)]
+    return result, flat[0], flat[1]
+
+
+@rule(aten._weight_norm_interface)
+def _weight_norm(c: Calculus, v: Jet | Tensor, g: Jet | Tensor, dim: int = 0) -> tuple[Jet, Jet]:
+    """v·g/|v|, the length taken over all axes but ``dim`` (over all for dim = −1)."""
+    v, g = both(c, v, g)
+    dims = [d for d in range(v.shadow.dim()) if d != dim]
+    length = c.sqrt(c.sum(c.mul(v, v), dims, keepdim=True))
+    return c.mul(v, c.div(g, length)), length
 
 
 @rule(aten.native_dropout)

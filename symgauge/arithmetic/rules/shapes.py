@@ -97,10 +97,28 @@ def _traced(operation: Any) -> Callable[..., Jet]:
     return move
 
 
-for _operation in (aten.diagonal, aten.unfold):
+for _operation in (aten.diagonal, aten.unfold, aten.as_strided):
     rule(_operation, view=True)(_traced(_operation))
 for _operation in (aten.index_select, aten.flip, aten.roll, aten.repeat, aten.tril, aten.triu):
     rule(_operation)(_traced(_operation))
+
+
+def _copying(operation: Any) -> Callable[..., Jet]:
+    """A rule for an operation that copies entries but which torch has for floats only: numbers below 2⁵³ fit in them."""
+
+    def move(c: Calculus, x: Jet, *args: Any, **kwargs: Any) -> Jet:
+        return c.move(lambda t: operation(t.double(), *args, **kwargs).to(t.dtype), x)
+
+    return move
+
+
+for _operation in (
+    aten.reflection_pad1d, aten.reflection_pad2d, aten.reflection_pad3d,
+    aten.replication_pad1d, aten.replication_pad2d, aten.replication_pad3d,
+    aten.upsample_nearest1d, aten.upsample_nearest2d, aten.upsample_nearest3d,
+    aten._upsample_nearest_exact1d, aten._upsample_nearest_exact2d, aten._upsample_nearest_exact3d,
+):  # fmt: skip
+    rule(_operation)(_copying(_operation))
 
 
 @rule(aten._to_copy)

@@ -1,0 +1,54 @@
+"""Step functions and orderings. The shadow decides; a step has derivative 0, an ordering only looks entries up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from symgauge.arithmetic.carrier import rule
+from symgauge.arithmetic.jet import Calculus, Jet
+from symgauge.arithmetic.rules._convert import axes
+from symgauge.arithmetic.rules.comparison import _along, _decide
+
+aten = torch.ops.aten
+
+for _operation in (
+    aten.floor, aten.ceil, aten.round, aten.trunc, aten.sgn, aten.signbit, aten.floor_divide, aten.heaviside,
+    aten.isneginf, aten.isposinf, aten.logical_xor, aten.bucketize, aten.searchsorted, aten.isin, aten.count_nonzero,
+):  # fmt: skip
+    rule(_operation)(_decide(_operation))
+
+
+@rule(aten.amin)
+def _amin(c: Calculus, x: Jet, dim: Any = (), keepdim: bool = False) -> Jet:
+    for d in sorted(axes(x, dim), reverse=True):
+        x = _along(False)(c, x, d, keepdim)[0]
+    return x
+
+
+def _looked_up(operation: Any) -> Any:
+    """A rule for an operation along an axis that returns entries and where they stood."""
+
+    def find(c: Calculus, x: Jet, *args: Any, **kwargs: Any) -> tuple[Jet, Tensor]:
+        values, index = operation(x.shadow, *args, **kwargs)
+        if x.shadow.dim() == 0:
+            return x, index
+        dim = next((a for a in args[1 if operation is aten.kthvalue else 0 :] if type(a) is int), -1)
+        dim = kwargs.get("dim", dim) % x.shadow.dim()
+        kept = index if index.dim() == x.shadow.dim() else index.unsqueeze(dim)
+        found = c.move(lambda t: torch.gather(t, dim, kept), x)
+        return c.move(lambda t: t.reshape(values.shape), found), index
+
+    return find
+
+
+for _operation in (aten.median.dim, aten.nanmedian.dim, aten.mode, aten.cummax, aten.cummin, aten.kthvalue):
+    rule(_operation)(_looked_up(_operation))
+
+
+@rule(aten.median.default, aten.nanmedian.default)
+def _median(c: Calculus, x: Jet) -> Jet:
+    index = torch.median(x.shadow.reshape(-1), 0).indices
+    return c.move(lambda t: t.reshape(-1)[index], x)

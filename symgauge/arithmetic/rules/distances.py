@@ -1,0 +1,50 @@
+"""Lengths and distances."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from symgauge.arithmetic.carrier import rule
+from symgauge.arithmetic.jet import Calculus, Jet
+from symgauge.arithmetic.rules._convert import axes, both, filled
+from symgauge.arithmetic.rules.comparison import _along
+from symgauge.arithmetic.rules.piecewise import _abs
+from symgauge.arithmetic.rules.powers import power
+
+aten = torch.ops.aten
+
+
+@rule(aten.linalg_vector_norm)
+def _vector_norm(
+    c: Calculus, x: Jet, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Jet | Tensor:
+    """(Σ |x|^p)^(1/p); the largest (smallest) size for p = ±∞, the number of non-zero entries for p = 0."""
+    dims = axes(x, dim)
+    if ord == 0:
+        return torch.linalg.vector_norm(x.shadow, 0, tuple(dims), keepdim)
+    if math.isinf(ord):
+        size = _abs(c, x)
+        for d in sorted(dims, reverse=True):
+            size = _along(ord > 0)(c, size, d, keepdim)[0]
+        return size
+    if ord == 2:
+        return c.sqrt(c.sum(c.mul(x, x), dims, keepdim))
+    even = ord == int(ord) and int(ord) % 2 == 0
+    total = c.sum(power(c, x if even else _abs(c, x), ord), dims, keepdim)
+    return total if ord == 1 else power(c, total, 1 / ord)
+
+
+@rule(aten._cdist_forward)
+def _cdist(c: Calculus, a: Jet | Tensor, b: Jet | Tensor, p: float, mode: int | None = None) -> Jet:
+    """Distances of all rows of a to all of b. One that is 0 to the last digit is 0 everywhere: rows of one tensor."""
+    a, b = both(c, a, b)
+    difference = c.sub(c.move(lambda t: t.unsqueeze(-2), a), c.move(lambda t: t.unsqueeze(-3), b))
+    same = (difference.shadow == 0).all(-1)
+    apart = c.select(same.unsqueeze(-1), filled(c, difference, 1.0), difference)
+    distance = _vector_norm(c, apart, p, -1)
+    assert isinstance(distance, Jet)
+    return c.select(same, filled(c, distance, 0.0), distance)

@@ -1,0 +1,72 @@
+"""Functions made of pieces; the shadow says which one an entry is on. The rest of torch's decompose into these."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from symgauge.arithmetic.carrier import rule
+from symgauge.arithmetic.jet import Calculus, Jet
+from symgauge.arithmetic.rules._convert import as_jet, filled
+from symgauge.errors import UnsupportedOperation
+
+aten = torch.ops.aten
+Bound = Jet | Tensor | float | None
+
+
+@rule(aten.relu)
+def _relu(c: Calculus, x: Jet) -> Jet:
+    return c.select(x.shadow > 0, x, filled(c, x, 0.0))
+
+
+@rule(aten.leaky_relu)
+def _leaky_relu(c: Calculus, x: Jet, negative_slope: float = 0.01) -> Jet:
+    return c.select(x.shadow > 0, x, c.scale(x, negative_slope))
+
+
+@rule(aten.rrelu_with_noise)
+def _rrelu(
+    c: Calculus, x: Jet, noise: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, *_: Any
+) -> Jet:
+    """In evaluation mode the slope below zero is the mean of its bounds; in training it is random."""
+    if training:
+        raise UnsupportedOperation("rrelu draws random slopes in training: call module.eval() first")
+    return _leaky_relu(c, x, (lower + upper) / 2)
+
+
+@rule(aten.abs)
+def _abs(c: Calculus, x: Jet) -> Jet:
+    return c.select(x.shadow >= 0, x, c.neg(x))
+
+
+@rule(aten.clamp)
+def _clamp(c: Calculus, x: Jet | Tensor, min: Bound = None, max: Bound = None) -> Jet:
+    """Clamping by numbers or tensors; torch lets the upper bound win where the two cross."""
+    device = next(t.shadow.device for t in (x, min, max) if isinstance(t, Jet))
+    result = as_jet(c, x, device)
+    if min is not None:
+        low = as_jet(c, min, device)
+        result = c.select(result.shadow >= low.shadow, result, low)
+    if max is not None:
+        high = as_jet(c, max, device)
+        result = c.select(result.shadow <= high.shadow, result, high)
+    return result
+
+
+@rule(aten.clamp_min)
+def _clamp_min(c: Calculus, x: Jet | Tensor, min: Bound) -> Jet:
+    return _clamp(c, x, min=min)
+
+
+@rule(aten.clamp_max)
+def _clamp_max(c: Calculus, x: Jet | Tensor, max: Bound) -> Jet:
+    return _clamp(c, x, max=max)
+
+
+@rule(aten.nan_to_num)
+def _nan_to_num(
+    c: Calculus, x: Jet, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+) -> Jet:
+    return c.select(torch.isfinite(x.shadow), x, c.lift(torch.nan_to_num(x.shadow, nan, posinf, neginf)))

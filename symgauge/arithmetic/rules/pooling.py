@@ -1,0 +1,40 @@
+"""Maximum pooling and its kin: torch finds the entries from the shadows, values follow by look-up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+import torch
+
+from symgauge.arithmetic.carrier import rule
+from symgauge.arithmetic.jet import Calculus, Jet
+
+aten = torch.ops.aten
+
+
+def _found_by(operation: Any, axes: int) -> Any:
+    """A rule for an operation that returns values and their positions within the last ``axes`` axes."""
+
+    def pool(c: Calculus, x: Jet, *args: Any, **kwargs: Any) -> tuple[Jet, Tensor]:
+        index = operation(x.shadow, *args, **kwargs)[1]
+        flat = index.flatten(-axes)
+
+        def look_up(t: Tensor) -> Tensor:
+            entries = t.flatten(-axes)
+            return entries.gather(-1, flat.expand(*entries.shape[:-1], flat.shape[-1])).reshape(
+                *t.shape[: t.dim() - axes], *index.shape[-axes:]
+            )
+
+        return c.move(look_up, x, look_up), index
+
+    return pool
+
+
+for _operation, _axes in (
+    (aten.max_pool2d_with_indices, 2),
+    (aten.max_pool3d_with_indices, 3),
+    (aten.adaptive_max_pool2d, 2),
+    (aten.adaptive_max_pool3d, 3),
+):
+    rule(_operation)(_found_by(_operation, _axes))

@@ -1,0 +1,169 @@
+"""Scatters with a reduction, bags of embeddings, and what writes where a mask says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from symgauge.arithmetic.carrier import rule
+from symgauge.arithmetic.jet import Calculus, Jet
+from symgauge.arithmetic.rules._convert import as_jet, both
+from symgauge.arithmetic.rules.algebra import _prod
+from symgauge.arithmetic.rules.comparison import _along
+
+aten = torch.ops.aten
+
+
+def _reduced(c: Calculus, entries: Jet, present: Tensor, how: str) -> Jet:
+    """Reduce the last axis over the entries that are present; sum, mean and product of none are 0, 0 and 1."""
+    if how in ("amax", "amin", "max"):
+        worst = -torch.inf if how != "amin" else torch.inf
+        return _along(how != "amin")(c, c.select(present, entries, as_jet(c, worst, present.device)), -1)[0]
+    neutral = as_jet(c, 1 if how == "prod" else 0, present.device)
+    entries = c.select(present, entries, neutral)
+    if how == "prod":
+        return _prod(c, entries, -1)
+    total = c.sum(entries, [-1])
+    if how == "mean":
+        total = c.div(total, c.lift(present.sum(-1).clamp_min(1)))
+    return total
+
+
+def _collected(groups: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Where the members of each group stand in ``groups``: positions and presence, (count, most members)."""
+    order = torch.argsort(groups, stable=True)
+    sizes = torch.bincount(groups, minlength=count)
+    starts = sizes.cumsum(0) - sizes
+    rank = torch.arange(int(sizes.max()) if groups.numel() else 0, device=groups.device)
+    present = rank < sizes.unsqueeze(1)
+    at = (starts.unsqueeze(1) + rank).clamp_max(max(groups.numel() - 1, 0))
+    return order[at], present
+
+
+def _scatter_into(c: Calculus, x: Jet, numbers: Tensor, source: Jet, how: str, include_self: bool) -> Jet:
+    """Every entry of ``source`` goes to the entry of x with its number; entries that none goes to stay."""
+    positions, present = _collected(numbers.reshape(-1), x.shadow.numel())
+    hit = present.any(1)
+    own = torch.ones_like(hit) if include_self else ~hit
+    n = x.shadow.numel()
+
+    def gather(parts: Any) -> Tensor:
+        flat = parts[0].reshape(-1, 1)
+        return torch.cat([flat, parts[1].reshape(-1)[positions]], 1)
+
+    entries = c.join(gather, [x, source]) if n and numbers.numel() else c.move(lambda t: t.reshape(-1, 1), x)
+    present = torch.cat([own.unsqueeze(1), present], 1)[:, : entries.shape[1]]
+    result = _reduced(c, entries, present, how)
+    return c.move(lambda t: t.reshape(x.shape), result)
+
+
+def _numbers(x: Jet, dim: int, index: Tensor) -> Tensor:
+    """Entry numbers of x that ``index`` along ``dim`` points at."""
+    numbers = torch.arange(x.shadow.numel(), device=index.device).reshape(x.shape)
+    region = numbers[tuple(slice(0, n) if d != dim else slice(None) for d, n in enumerate(index.shape))]
+    return torch.gather(region, dim, index) if x.shadow.dim() else numbers.expand(index.shape)
+
+
+@rule(aten.scatter_add)
+def _scatter_add(c: Calculus, x: Jet | Tensor, dim: int, index: Tensor, source: Jet | Tensor) -> Jet:
+    return _scatter_reduce(c, x, dim, index, source, "sum")
+
+
+_NAMES = {"add": "sum", "multiply": "prod"}
+
+
+@rule(aten.scatter.reduce, aten.scatter.value_reduce)
+def _scatter_with(
+    c: Calculus, x: Jet | Tensor, dim: int, index: Tensor, source: Any, *, reduce: str
+) -> Jet:
+    return _scatter_reduce(c, x, dim, index, source, _NAMES[reduce])
+
+
+@rule(aten.scatter_reduce)
+def _scatter_reduce(
+    c: Calculus, x: Jet | Tensor, dim: int, index: Tensor, source: Any, reduce: str, *, include_self: bool = True
+) -> Jet:
+    target, values = both(c, x, source)
+    dim %= max(target.shadow.dim(), 1)
+    if values.shadow.dim() == 0:
+        values = c.expand(values, index.shape)
+    values = c.move(lambda t: t[tuple(slice(0, n) for n in index.shape)], values)
+    return _scatter_into(c, target, _numbers(target, dim, index), values, reduce, include_self)
+
+
+@rule(aten.index_reduce)
+def _index_reduce(
+    c: Calculus, x: Jet | Tensor, dim: int, index: Tensor, source: Any, reduce: str, *, include_self: bool = True
+) -> Jet:
+    target, values = both(c, x, source)
+    dim %= max(target.shadow.dim(), 1)
+    spread = index.reshape(*[-1 if d == dim else 1 for d in range(values.shadow.dim())]).expand(values.shape)
+    return _scatter_into(c, target, _numbers(target, dim, spread), values, reduce, include_self)
+
+
+@rule(aten.put)
+def _put(c: Calculus, x: Jet | Tensor, index: Tensor, source: Jet | Tensor, accumulate: bool = False) -> Jet:
+    target, values = both(c, x, source)
+    if accumulate:
+        return _scatter_into(c, target, index.reshape(-1), values, "sum", True)
+
+    def put(parts: Any) -> Tensor:
+        flat = parts[0].reshape(-1).index_put((index.reshape(-1),), parts[1].reshape(-1))
+        return flat.reshape(target.shape)
+
+    return c.join(put, [target, values])
+
+
+@rule(aten.masked_scatter)
+def _masked_scatter(c: Calculus, x: Jet | Tensor, mask: Tensor, source: Jet | Tensor) -> Jet:
+    target, values = both(c, x, source)
+    shape = torch.broadcast_shapes(target.shape, mask.shape)
+    where = torch.nonzero(mask.expand(shape).reshape(-1)).flatten()
+
+    def put(parts: Any) -> Tensor:
+        flat = parts[0].expand(shape).reshape(-1).index_put((where,), parts[1].reshape(-1)[: where.numel()])
+        return flat.reshape(shape)
+
+    return c.join(put, [target, values])
+
+
+@rule(aten.masked_select)
+def _masked_select(c: Calculus, x: Jet, mask: Tensor) -> Jet:
+    shape = torch.broadcast_shapes(x.shape, mask.shape)
+    where = torch.nonzero(mask.expand(shape).reshape(-1)).flatten()
+    return c.move(lambda t: t.expand(shape).reshape(-1)[where], x)
+
+
+@rule(aten._embedding_bag, aten._embedding_bag_forward_only)
+def _embedding_bag(
+    c: Calculus,
+    weight: Jet | Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: bool = False,
+    mode: int = 0,
+    sparse: bool = False,
+    per_sample_weights: Jet | Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int = -1,
+) -> tuple[Jet, Tensor, Tensor, Tensor]:
+    """Sum, mean or maximum (mode 0, 1, 2) of the rows in each bag; an empty bag is 0."""
+    weight = weight if isinstance(weight, Jet) else c.lift(weight)
+    starts = offsets[:-1] if include_last_offset else offsets
+    bags = torch.bucketize(torch.arange(indices.numel(), device=indices.device), starts, right=True) - 1
+    positions, present = _collected(bags, starts.numel())
+    rows = indices[positions] if indices.numel() else positions
+    if padding_idx >= 0:
+        present = present & (rows != padding_idx)
+    entries = c.move(lambda t: t[rows].movedim(-1, 1), weight)  # (bags, width, most rows)
+    if per_sample_weights is not None:
+        factor = c.move(lambda t: t[positions].unsqueeze(1), as_jet(c, per_sample_weights))
+        entries = c.mul(entries, factor)
+    result = _reduced(c, entries, present.unsqueeze(1), ("sum", "mean", "max")[mode])
+    empty = ~present.any(1, keepdim=True)
+    if mode == 2 and bool(empty.any()):
+        result = c.select(empty, as_jet(c, 0, indices.device), result)
+    nothing = indices.new_empty(0)
+    return result, nothing, nothing, nothing

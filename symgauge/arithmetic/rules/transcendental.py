@@ -1,0 +1,210 @@
+"""Exponentials, logarithms, circular and hyperbolic functions.
+
+Whatever one exponential or logarithm can express is built from it; sine and cosine share a half angle; the arc tangent
+is the one further fresh element, from which the other inverse functions follow.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from symgauge.arithmetic.carrier import rule
+from symgauge.arithmetic.jet import Calculus, Jet
+from symgauge.arithmetic.rules._convert import as_jet, axes, both, filled
+from symgauge.arithmetic.rules.algebra import _cumsum
+
+aten = torch.ops.aten
+_ARC_TANGENT = 11
+"""Tag of the hash that stands for the arc tangent."""
+
+
+# ----- exponentials and logarithms
+
+
+@rule(aten.exp)
+def _exp(c: Calculus, x: Jet) -> Jet:
+    return c.exp(x)
+
+
+@rule(aten.exp2)
+def _exp2(c: Calculus, x: Jet) -> Jet:
+    return c.exp(c.scale(x, math.log(2)))
+
+
+@rule(aten.expm1)
+def _expm1(c: Calculus, x: Jet) -> Jet:
+    return c.sub(c.exp(x), filled(c, x, 1.0))
+
+
+@rule(aten.log)
+def _log(c: Calculus, x: Jet) -> Jet:
+    return c.log(x)
+
+
+@rule(aten.log1p)
+def _log1p(c: Calculus, x: Jet) -> Jet:
+    return c.log(c.add(filled(c, x, 1.0), x))
+
+
+@rule(aten.log2)
+def _log2(c: Calculus, x: Jet) -> Jet:
+    return c.div(c.log(x), as_jet(c, math.log(2), x.shadow.device))
+
+
+@rule(aten.log10)
+def _log10(c: Calculus, x: Jet) -> Jet:
+    return c.div(c.log(x), as_jet(c, math.log(10), x.shadow.device))
+
+
+def _weights(c: Calculus, x: Jet, largest: Tensor) -> Jet:
+    """e^x, and 0 for what vanishes beside the largest entry (scores masked by −∞ or by any big number)."""
+    nothing = torch.exp(x.shadow - largest) == 0
+    if not bool(nothing.any()):
+        return c.exp(x)
+    zero = filled(c, x, 0.0)
+    return c.select(nothing, zero, c.exp(c.select(nothing, zero, x)))
+
+
+@rule(aten.logsumexp)
+def _logsumexp(c: Calculus, x: Jet, dim: Any, keepdim: bool = False) -> Jet:
+    dims = axes(x, dim)
+    largest = x.shadow.amax(tuple(dims), keepdim=True)
+    return c.log(c.sum(_weights(c, x, largest), dims, keepdim))
+
+
+@rule(aten.logcumsumexp)
+def _logcumsumexp(c: Calculus, x: Jet, dim: int) -> Jet:
+    largest = torch.cummax(x.shadow, dim).values
+    return c.log(_cumsum(c, _weights(c, x, largest), dim))
+
+
+@rule(aten.logaddexp)
+def _logaddexp(c: Calculus, a: Jet | Tensor, b: Jet | Tensor) -> Jet:
+    pair = torch.broadcast_shapes(a.shape, b.shape)
+    both_of = c.join(lambda parts: torch.stack([p.expand(pair) for p in parts], -1), list(both(c, a, b)))
+    return _logsumexp(c, both_of, -1)
+
+
+@rule(aten.logaddexp2)
+def _logaddexp2(c: Calculus, a: Jet | Tensor, b: Jet | Tensor) -> Jet:
+    a, b = (c.scale(t, math.log(2)) for t in both(c, a, b))
+    return c.div(_logaddexp(c, a, b), as_jet(c, math.log(2), a.shadow.device))
+
+
+# ----- error function
+
+
+@rule(aten.erf)
+def _erf(c: Calculus, x: Jet) -> Jet:
+    return c.erf(x)
+
+
+@rule(aten.erfc)
+def _erfc(c: Calculus, x: Jet) -> Jet:
+    return c.sub(filled(c, x, 1.0), c.erf(x))
+
+
+# ----- hyperbolic functions
+
+
+def _halves(c: Calculus, x: Jet) -> tuple[Jet, Jet]:
+    e = c.exp(x)
+    return c.scale(e, 0.5), c.scale(c.reciprocal(e), 0.5)
+
+
+@rule(aten.sinh)
+def _sinh(c: Calculus, x: Jet) -> Jet:
+    return c.sub(*_halves(c, x))
+
+
+@rule(aten.cosh)
+def _cosh(c: Calculus, x: Jet) -> Jet:
+    return c.add(*_halves(c, x))
+
+
+def _odd(c: Calculus, x: Jet, function: Any) -> Jet:
+    """f(x) from f(|x|) for an odd function, so that f(−x) = −f(x) holds exactly."""
+    negative = x.shadow < 0
+    result = function(c.select(negative, c.neg(x), x))
+    return c.select(negative, c.neg(result), result)
+
+
+@rule(aten.asinh)
+def _asinh(c: Calculus, x: Jet) -> Jet:
+    return _odd(c, x, lambda y: c.log(c.add(y, c.sqrt(c.add(c.mul(y, y), filled(c, y, 1.0))))))
+
+
+@rule(aten.acosh)
+def _acosh(c: Calculus, x: Jet) -> Jet:
+    return c.log(c.add(x, c.sqrt(c.sub(c.mul(x, x), filled(c, x, 1.0)))))
+
+
+@rule(aten.atanh)
+def _atanh(c: Calculus, x: Jet) -> Jet:
+    one = filled(c, x, 1.0)
+    return _odd(c, x, lambda y: c.scale(c.log(c.div(c.add(one, y), c.sub(one, y))), 0.5))
+
+
+# ----- circular functions
+
+
+@rule(aten.cos)
+def _cos(c: Calculus, x: Jet) -> Jet:
+    return c.cos_sin(x)[0]
+
+
+@rule(aten.sin)
+def _sin(c: Calculus, x: Jet) -> Jet:
+    return c.cos_sin(x)[1]
+
+
+@rule(aten.tan)
+def _tan(c: Calculus, x: Jet) -> Jet:
+    cos, sin = c.cos_sin(x)
+    return c.div(sin, cos)
+
+
+@rule(aten.sinc)
+def _sinc(c: Calculus, x: Jet) -> Jet:
+    """sin(πx)/(πx), and 1 at 0."""
+    centre, one = x.shadow == 0, filled(c, x, 1.0)
+    angle = c.scale(c.select(centre, one, x), math.pi)
+    return c.select(centre, one, c.div(c.cos_sin(angle)[1], angle))
+
+
+@rule(aten.atan)
+def _atan(c: Calculus, x: Jet) -> Jet:
+    """A fresh odd element; its derivative 1/(1 + x²) is rational."""
+    field = c.field
+    square = field.mul(x.value, x.value)
+    bottom = field.add(field.lift(torch.ones_like(x.shadow)), square)
+    value = field.odd(x.value, _ARC_TANGENT)
+    return c.apply(x, value, x.shadow.atan(), field.inverse(bottom), taint=field.is_zero(bottom), slope=2)
+
+
+@rule(aten.asin)
+def _asin(c: Calculus, x: Jet) -> Jet:
+    return _atan(c, c.mul(x, c.rsqrt(c.sub(filled(c, x, 1.0), c.mul(x, x)))))
+
+
+@rule(aten.acos)
+def _acos(c: Calculus, x: Jet) -> Jet:
+    return c.sub(filled(c, x, math.pi / 2), _asin(c, x))
+
+
+@rule(aten.atan2)
+def _atan2(c: Calculus, y: Jet | Tensor, x: Jet | Tensor) -> Jet:
+    """arctan(y/x), and half a turn more where x < 0; a right angle less arctan(x/y) where x is 0."""
+    y, x = both(c, y, x)
+    upright = x.shadow == 0
+    one = as_jet(c, 1.0, x.shadow.device)
+    across = _atan(c, c.div(y, c.select(upright, one, x)))
+    along = c.neg(_atan(c, c.div(x, c.select(upright, y, one))))
+    turn = torch.where(upright, math.pi / 2, torch.where(x.shadow < 0, math.pi, 0.0)) * torch.where(
+        y.shadow < 0, -1.0, 1.0
+    )
+    return c.add(c.select(upright, along, across), c.lift(turn))
