@@ -129,7 +129,7 @@ class Acceptance:
         clean = torch.ones(value.shape[:2], dtype=torch.bool)
         if output.taint is not None:
             clean = ~by_position(output.taint.expand(output.shape)).any(-1).cpu()
-            if clean.shape[1] <= batch.shape[1] and self._todo is None:
+            if clean.shape[1] == batch.shape[1] and self._todo is None:
                 self._remember(batch, clean)
         signature = value[..., :3].cpu().tolist()
         for row in torch.nonzero(clean.any(1)).flatten().tolist():
@@ -139,13 +139,10 @@ class Acceptance:
                 self._pool.append(usable)
 
     def _remember(self, batch: Tensor, clean: Tensor) -> None:
-        """Keep sequences with a clean, incomplete prefix for regrowth, the longest prefixes first.
-
-        Where there are fewer outputs than inputs (a decoder after an encoder), they belong to the last inputs.
-        """
+        """Keep sequences with a clean, incomplete prefix for regrowth, the longest prefixes first."""
         prefix = clean.to(torch.int64).cumprod(1).sum(1)
         partial = (prefix > 0) & (prefix < clean.shape[1])
-        parents, keep = batch[partial], prefix[partial] + batch.shape[1] - clean.shape[1]
+        parents, keep = batch[partial], prefix[partial]
         if self._parents is not None:
             parents, keep = torch.cat([self._parents[0], parents]), torch.cat([self._parents[1], keep])
         best = torch.argsort(keep, descending=True, stable=True)[: self.batch]

@@ -32,7 +32,7 @@ class Feed:
 
 
 class EncoderDecoder(nn.Module):
-    """An encoder-decoder model as a function of one sequence: its first half is encoded, the second half decoded."""
+    """An encoder-decoder model as a function of one sequence: its first half is encoded, what follows is decoded."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
@@ -123,16 +123,15 @@ def _tokens(module: nn.Module, config: Config, vocabulary: int, errors: list[str
     return best
 
 
-def _lengths(config: Config, vocabulary: int, halves: int) -> Iterator[int]:
-    limit = _limit(config) * halves
-    length = max(3 * halves, 4, math.ceil(math.log(_SEQUENCES) / math.log(max(2, vocabulary))))
-    length = min(limit, length + length % halves)
-    while length < limit - 2 * halves:
+def _lengths(config: Config, vocabulary: int, parts: int) -> Iterator[int]:
+    """Lengths to try, growing, up to what the configuration allows each of ``parts`` parts."""
+    limit = _limit(config) * parts
+    length = min(limit, max(4, 3 * parts, math.ceil(math.log(_SEQUENCES) / math.log(max(2, vocabulary)))))
+    while length < limit - 2 * parts:
         yield length
-        longer = length + halves if length < 12 else 2 * length
-        length = min(longer, max(limit - 2 * halves, length + halves))
-    for last in range(max(length, halves), limit + 1, halves):
-        yield last
+        length = min(length + 1 if length < 12 else 2 * length, max(limit - 2 * parts, length + 1))
+    # Some families keep a row or two of their table of positions back.
+    yield from range(length, limit + 1)
 
 
 def _limit(config: Config) -> int:
