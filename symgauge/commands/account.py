@@ -41,7 +41,7 @@ def command(
     data: dict[str, object] = {"target": target}
     try:
         with m.quiet_stdout(options):
-            found = resolve(target, inputs=inputs, seed=seed, traceback=traceback)
+            found = resolve(target, inputs=inputs, seed=seed, traceback=traceback, point=point)
             account, full = _account(found, options), m.full_size_of(found, options)
     except Undecided as error:
         m.report(options, data, lambda: None, str(error))

@@ -5,18 +5,25 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
+from symgauge.architecture import Architecture
 from symgauge.errors import InvalidInput, UnsupportedModel
+from symgauge.estimate import require_memory
+from symgauge.exact.accounting import natural_inputs
 from symgauge.exact.probes import Inputs
+from symgauge.models.huggingface.adapter import adapt
 from symgauge.models.huggingface.config_file import one_line
 from symgauge.models.huggingface.family import Config
 from symgauge.models.huggingface.feeding import feed, influence, unreached
-from symgauge.models.huggingface.model_class import choose_class, import_transformers, make_config
+from symgauge.models.huggingface.model_class import choose_class, make_config
+from symgauge.models.huggingface.own_weights import check_weights, load_own
 from symgauge.models.huggingface.shrink import PLANS, shrink
+from symgauge.models.huggingface.small import from_config
 
 AS_IT_STANDS = 5000
 """Models with at most this many parameters run in minutes, and are measured as they are."""
@@ -31,11 +38,15 @@ _NOT_SIZES = ("architectures", "dtype", "torch_dtype", "quantization_config", "_
 class AnyModel:
     """A module with one input, what to probe it with, and what has to be said about it."""
 
+    model: Any
+    """The model itself; ``module`` is it, or wraps it where it takes more than one input."""
     module: nn.Module
     inputs: Inputs
     notes: tuple[str, ...]
     scaled: dict[str, tuple[Any, Any]]
     """Configuration fields that differ: name → (full size, small instance)."""
+    full_size: Architecture | None = None
+    """The architecture that a scaled-down model stands for, where an adapter knows it."""
 
 
 def count_parameters(made: type[Any], config: Config) -> int:
@@ -54,11 +65,16 @@ def build(made: type[Any], config: Config, seed: int = 0) -> Any:
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(0.6 * torch.randn(parameter.shape, generator=generator, dtype=torch.float64))
+    return _prepared(model)
+
+
+def _prepared(model: Any) -> Any:
+    """Without what would make a function of padding: it is seen on sequences that have none."""
     for module in model.modules():
         # A padding row is a row like others: it has values, and what they do counts.
         if isinstance(module, nn.Embedding):
             module.padding_idx = None
-    if made.__name__.endswith("SequenceClassification") and config.pad_token_id is None:
+    if type(model).__name__.endswith("SequenceClassification") and model.config.pad_token_id is None:
         # No token is padding, so every sequence is classified by its last position.
         model.config.pad_token_id = -1
     return model
@@ -74,35 +90,53 @@ def _plain(config: Config) -> None:
             part.use_cache = False
 
 
-def any_model(fields: dict[str, Any], *, seed: int = 0, size: str = "auto") -> AnyModel:
+def any_model(
+    fields: dict[str, Any], *, seed: int = 0, as_is: bool = False, folder: Path | None = None
+) -> AnyModel:
     """The model of a ``config.json``'s fields: as it stands if it is small, else a small one with the same parts.
 
     Args:
         fields: of the configuration; checked by :func:`~symgauge.models.huggingface.config_file.read_config`.
-        size: ``"auto"``; ``"own"``: as it stands whatever its size; ``"small"``: scaled down if it is not small.
+        as_is: as it stands, whatever its size.
+        folder: as it stands, with the weights that lie in this folder.
 
     Raises:
-        UnsupportedModel: a model type, class or input that cannot be measured. InvalidInput: fields that make no model.
+        UnsupportedModel: a model type, class or input that cannot be measured. InvalidInput: fields that make no model,
+            weights that do not fit, or more parameters than this machine has memory for.
     """
     config = make_config(fields)
     made, config, note = choose_class(config, fields.get("architectures"))
+    notes = [note] if note else []
+    if folder is not None:
+        check_weights(folder)
     with blamed(made, config):
         _plain(config)
         count = count_parameters(made, config)
-    notes = [note] if note else []
-    if count <= AS_IT_STANDS or size == "own":
+    if not count:
+        raise InvalidInput(f"{made.__name__} has no parameters with this configuration")
+    if count <= AS_IT_STANDS or as_is or folder is not None:
+        require_memory(count)
         with blamed(made, config):
-            model = build(made, config, seed)
-        return _ready(model, config, notes, {})
-    small, model = _small(made, config, seed)
+            model = build(made, config, seed) if folder is None else _prepared(load_own(made, config, folder))
+        where = "at a random point" if folder is None else "at the folder's own weights"
+        return _ready(model, config, [*notes, f"{made.__name__} is measured as it stands, {where}"], {})
+    try:
+        known = from_config(fields, seed=seed)
+    except (UnsupportedModel, InvalidInput):  # no adapter, or not for this configuration
+        small, model = _small(made, config, seed)
+        return _ready(model, small, notes, _differences(config, small))
+    return AnyModel(known.model, known.model, natural_inputs(adapt(known.model).architecture), tuple(notes), known.scaled,
+                    known.architecture)  # fmt: skip
+
+
+def _differences(config: Config, small: Config) -> dict[str, tuple[Any, Any]]:
     before, after = config.to_dict(), small.to_dict()
-    scaled = {k: (v, after.get(k)) for k, v in before.items() if after.get(k) != v and k not in _NOT_SIZES}
-    return _ready(model, small, notes, scaled)
+    return {k: (v, after.get(k)) for k, v in before.items() if after.get(k) != v and k not in _NOT_SIZES}
 
 
 def _ready(model: Any, config: Config, notes: list[str], scaled: dict[str, tuple[Any, Any]]) -> AnyModel:
     fed = feed(model, config)
-    return AnyModel(fed.module, fed.inputs, (*notes, *fed.notes, *_unreached(fed.module, fed.inputs)), scaled)
+    return AnyModel(model, fed.module, fed.inputs, (*notes, *fed.notes, *_unreached(fed.module, fed.inputs)), scaled)
 
 
 def _unreached(module: nn.Module, inputs: Inputs) -> Iterator[str]:
@@ -152,5 +186,3 @@ def blamed(made: type[Any], config: Config) -> Iterator[None]:
             f"{type(error).__name__}: {one_line(error)}"
         ) from error
 
-
-__all__ = ["AS_IT_STANDS", "AnyModel", "any_model", "build", "count_parameters", "import_transformers"]
