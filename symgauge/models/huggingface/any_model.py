@@ -19,7 +19,7 @@ from symgauge.exact.probes import Inputs
 from symgauge.models.huggingface.adapter import adapt
 from symgauge.models.huggingface.config_file import one_line
 from symgauge.models.huggingface.family import Config
-from symgauge.models.huggingface.feeding import feed, influence, unreached
+from symgauge.models.huggingface.feeding import Feed, feed, influence, unreached
 from symgauge.models.huggingface.model_class import choose_class, make_config
 from symgauge.models.huggingface.own_weights import check_weights, load_own
 from symgauge.models.huggingface.shrink import PLANS, shrink
@@ -135,13 +135,34 @@ def _differences(config: Config, small: Config) -> dict[str, tuple[Any, Any]]:
 
 
 def _ready(model: Any, config: Config, notes: list[str], scaled: dict[str, tuple[Any, Any]]) -> AnyModel:
-    fed = feed(model, config)
-    return AnyModel(model, fed.module, fed.inputs, (*notes, *fed.notes, *_unreached(fed.module, fed.inputs)), scaled)
+    with blamed(type(model), config, "run"):
+        fed = feed(model, config)
+        notes = [*notes, *fed.notes, *_unfed(model, fed), *_unreached(fed.module, fed.inputs)]
+    return AnyModel(model, fed.module, fed.inputs, tuple(notes), scaled)
+
+
+def _unfed(model: Any, fed: Feed) -> Iterator[str]:
+    """Holds the parts of a model of several kinds of input fixed that the given kind does not reach, and says so."""
+    if len(getattr(type(model.config), "sub_configs", ())) < 2:
+        return
+    masks = influence(fed.module, fed.inputs)
+    reached = {id(p) for name, p in fed.module.named_parameters() if masks[name].any()}
+    parts: list[str] = []
+    for name, part in model.named_modules():
+        inside = list(part.parameters())
+        if inside and not name.startswith(tuple(f"{p}." for p in parts)) and not reached & {id(p) for p in inside}:
+            part.requires_grad_(False)
+            parts.append(name)
+    if parts:
+        held = sum(p.numel() for p in model.parameters() if not p.requires_grad)
+        shown = ", ".join(parts[:4]) + (" and others" if len(parts) > 4 else "")
+        yield f"what the input does not reach is held fixed: {shown} ({held:,} parameters)"
 
 
 def _unreached(module: nn.Module, inputs: Inputs) -> Iterator[str]:
     """Says which parameters no such input reaches: they are counted as free."""
-    found = {name: n for name, mask in influence(module, inputs).items() if (n := unreached(mask))}
+    free = {name for name, p in module.named_parameters() if p.requires_grad}
+    found = {name: n for name, mask in influence(module, inputs).items() if name in free and (n := unreached(mask))}
     if found:
         shown = ", ".join(f"{n:,} of {name}" for name, n in list(found.items())[:3])
         more = f" and {len(found) - 3} more tensors" if len(found) > 3 else ""
@@ -172,7 +193,7 @@ def _small(made: type[Any], config: Config, seed: int) -> tuple[Config, Any]:
 
 
 @contextlib.contextmanager
-def blamed(made: type[Any], config: Config) -> Iterator[None]:
+def blamed(made: type[Any], config: Config, doing: str = "build") -> Iterator[None]:
     """Whatever a model class raises on a configuration, as one sentence."""
     try:
         yield
@@ -182,7 +203,7 @@ def blamed(made: type[Any], config: Config) -> Iterator[None]:
         raise UnsupportedModel(f"{made.__name__}: {one_line(error, 160)}") from error
     except Exception as error:
         raise InvalidInput(
-            f"{config.model_type}: transformers cannot build {made.__name__} from this configuration: "
+            f"{config.model_type}: transformers cannot {doing} {made.__name__} from this configuration: "
             f"{type(error).__name__}: {one_line(error)}"
         ) from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from symgauge.models.huggingface.family import Config
 _SEQUENCES = 50_000
 """Token sequences that there should be at least, so that probes do not run out."""
 _LONGEST = 4096
+_ARRAYS = ("pixel_values", "input_features", "input_values")
 _ROUNDING = 1e-13
 """Derivatives this small beside the largest one are zero up to rounding."""
 
@@ -44,8 +46,8 @@ class EncoderDecoder(nn.Module):
 
 
 class WithArrays(nn.Module):
-    """A model of tokens beside an image or a sound, as a function of tokens alone: the first two choose the image
-    among ``vocabulary``² random ones."""
+    """A model of tokens beside an image or a sound, as a function of tokens alone: the first two choose the image among
+    as many random ones as there are pairs of tokens."""
 
     def __init__(self, model: nn.Module, keyword: str, tokens: str, shape: tuple[int, ...], vocabulary: int) -> None:
         super().__init__()
@@ -56,7 +58,10 @@ class WithArrays(nn.Module):
 
     def forward(self, ids: Tensor) -> Any:
         chosen = self.arrays[ids[:, 0] * self.vocabulary + ids[:, 1]]  # type: ignore[index]
-        return self.model(**{self.keyword: chosen, self.tokens: ids[:, 2:]})
+        result = self.model(**{self.keyword: chosen, self.tokens: ids[:, 2:]})
+        scores = getattr(result, "logits_per_image", None)
+        # Contrastive models compare all images with all texts of a batch; one of each belongs together here.
+        return result if scores is None else scores.diagonal()
 
 
 def feed(model: Any, config: Config) -> Feed:
@@ -75,19 +80,41 @@ def feed(model: Any, config: Config) -> Feed:
             if wrapped is not model:
                 notes = (f"{made} is measured as a function of one sequence: its first half is encoded, the rest decoded",)
             return Feed(wrapped, found, notes)
-    for shape in _shapes(name, config):
-        inputs = Arrays(shape, keyword=name)
-        if _runs(model, inputs, errors):
-            return Feed(model, inputs)
+    else:
+        for shape in _shapes(name, config):
+            inputs = Arrays(shape, keyword=name)
+            if _runs(model, inputs, errors):
+                return Feed(model, inputs)
+    pair = _pair_of_inputs(model, config, name, vocabulary)
+    if pair is not None:
+        return pair
     raise UnsupportedModel(
         f"{made} does not run on {name} alone ({errors[0] if errors else 'no shape for them is known'}); write a factory "
         "that wraps it in a module with one input, and measure file.py:factory"
     )
 
 
-def _wants_both(model: Any, config: Config) -> bool:
-    import inspect
+def _pair_of_inputs(model: Any, config: Config, name: str, vocabulary: int) -> Feed | None:
+    """Tokens beside an image or a sound, where the model takes both."""
+    arguments = inspect.signature(model.forward).parameters
+    tokens = "decoder_input_ids" if name != "input_ids" and "decoder_input_ids" in arguments else "input_ids"
+    arrays = name if name != "input_ids" else next((n for n in _ARRAYS if n in arguments), "")
+    if tokens not in arguments or not arrays:
+        return None
+    errors: list[str] = []
+    for shape in _shapes(arrays, config):
+        wrapped = WithArrays(model, arrays, tokens, shape, vocabulary)
+        if _runs(wrapped, Tokens(vocabulary, 5), errors):
+            found = _tokens(wrapped, config, vocabulary, errors)
+            note = (
+                f"{type(model).__name__} is measured as a function of {tokens} beside {arrays} of shape {shape}: the first "
+                f"two tokens choose one of {vocabulary**2:,} random ones"
+            )
+            return None if found is None else Feed(wrapped, found, (note,))
+    return None
 
+
+def _wants_both(model: Any, config: Config) -> bool:
     return bool(config.is_encoder_decoder) and "decoder_input_ids" in inspect.signature(model.forward).parameters
 
 
@@ -110,9 +137,10 @@ def _runs(module: nn.Module, inputs: Inputs, errors: list[str]) -> bool:
 
 def _tokens(module: nn.Module, config: Config, vocabulary: int, errors: list[str]) -> Tokens | None:
     """The shortest sequences that reach all parameters that longer ones do: every position, bucket and tap."""
-    keyword = None if isinstance(module, EncoderDecoder) else "input_ids"
+    wrapped = isinstance(module, (EncoderDecoder, WithArrays))
+    keyword = None if wrapped else "input_ids"
     best, seen = None, None
-    for length in _lengths(config, vocabulary, 2 if keyword is None else 1):
+    for length in _lengths(config, vocabulary, isinstance(module, EncoderDecoder) + 1, 2 * isinstance(module, WithArrays)):
         inputs = Tokens(vocabulary, length, keyword)
         if not _runs(module, inputs, errors):
             break
@@ -123,10 +151,10 @@ def _tokens(module: nn.Module, config: Config, vocabulary: int, errors: list[str
     return best
 
 
-def _lengths(config: Config, vocabulary: int, parts: int) -> Iterator[int]:
-    """Lengths to try, growing, up to what the configuration allows each of ``parts`` parts."""
-    limit = _limit(config) * parts
-    length = min(limit, max(4, 3 * parts, math.ceil(math.log(_SEQUENCES) / math.log(max(2, vocabulary)))))
+def _lengths(config: Config, vocabulary: int, parts: int, more: int) -> Iterator[int]:
+    """Lengths to try, growing, up to what the configuration allows each of ``parts`` parts, and ``more``."""
+    limit = _limit(config) * parts + more
+    length = min(limit, max(4, 3 * parts, 3 + more, math.ceil(math.log(_SEQUENCES) / math.log(max(2, vocabulary)))))
     while length < limit - 2 * parts:
         yield length
         length = min(length + 1 if length < 12 else 2 * length, max(limit - 2 * parts, length + 1))
@@ -150,6 +178,8 @@ def reached(module: nn.Module, inputs: Inputs) -> Tensor:
 def _slices(mask: Tensor) -> list[Tensor]:
     """For each axis, whether anything is set in each slice across it."""
     mask = mask.reshape(1) if mask.dim() == 0 else mask
+    if not mask.numel():
+        return []
     return [mask.transpose(0, axis).reshape(mask.shape[axis], -1).any(1) for axis in range(mask.dim())]
 
 
@@ -171,19 +201,19 @@ def influence(module: nn.Module, inputs: Inputs) -> dict[str, Tensor]:
         batch = ids[torch.randperm(len(ids), generator=generator)].reshape(rows, -1)
     else:
         batch = inputs.draw(16, generator)
-    parameters = dict(module.named_parameters())
+    named = dict(module.named_parameters())
+    parameters = {name: p for name, p in named.items() if p.requires_grad and p.numel()}
+    masks = {name: torch.zeros(p.shape, dtype=torch.bool) for name, p in named.items()}
     with torch.enable_grad():
         result = module(**{inputs.keyword: batch}) if inputs.keyword else module(batch)
         outputs = [x for x in floats(result) if x.requires_grad]
         if not outputs:
-            return {name: torch.zeros(p.shape, dtype=torch.bool) for name, p in parameters.items()}
+            return masks
         total = torch.stack([(x * torch.randn(x.shape, generator=generator, dtype=x.dtype)).sum() for x in outputs])
         grads = torch.autograd.grad(total.sum(), list(parameters.values()), allow_unused=True)
-    largest = max(float(g.abs().max()) for g in grads if g is not None and g.numel())
-    return {
-        name: torch.zeros(p.shape, dtype=torch.bool) if g is None else g.abs() > _ROUNDING * largest
-        for (name, p), g in zip(parameters.items(), grads, strict=True)
-    }
+    found = {name: g.abs() for name, g in zip(parameters, grads, strict=True) if g is not None}
+    largest = max(float(g.max()) for g in found.values())
+    return masks | {name: g > _ROUNDING * largest for name, g in found.items()}
 
 
 def floats(result: Any) -> list[Tensor]:

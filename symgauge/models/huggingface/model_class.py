@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import importlib
+from collections.abc import Iterator
 from typing import Any
 
 from symgauge.errors import InvalidInput, UnsupportedModel
@@ -71,12 +73,12 @@ def choose_class(config: Config, named: Any) -> tuple[type[Any], Config, str]:
                     f"'architectures' names {name}, which is no model of type {model_type}; correct one of the two"
                 )
             return found, part, ""
-    made, why = _usual(library, config)
-    part = _part_for(made, config)
-    if part is None:
-        raise UnsupportedModel(f"{model_type}: {made.__name__} does not take this configuration; name another class")
     reason = f"'architectures' names {quoted(names[0])}, which transformers does not have" if names else ""
-    return made, part, f"{reason or 'the configuration names no class'}, so {made.__name__} is taken ({why})"
+    for made, why in _usual(library, config):
+        part = _part_for(made, config)
+        if part is not None:
+            return made, part, f"{reason or 'the configuration names no class'}, so {made.__name__} is taken ({why})"
+    raise UnsupportedModel(f"{model_type}: transformers has no model class for this configuration")
 
 
 def _part_for(made: type[Any], config: Config) -> Config | None:
@@ -91,22 +93,21 @@ _HEADS = ("AutoModelForMaskedLM", "AutoModelForCausalLM")
 _BARE = ("AutoModel", "AutoBackbone", "AutoModelForCTC", "AutoModelForImageClassification", "AutoModelForPreTraining")
 
 
-def _usual(library: Any, config: Config) -> tuple[type[Any], str]:
-    """The class with the head that a model type is known for; its bare encoder or backbone if it has none."""
-    model_type = config.model_type
-    if model_type in FAMILIES:
-        return getattr(library, FAMILIES[model_type].class_name), "the one with its language-model head"
+def _usual(library: Any, config: Config) -> Iterator[tuple[type[Any], str]]:
+    """Classes with the head that a model type is known for; then its bare encoder or backbone."""
+    if config.model_type in FAMILIES:
+        yield getattr(library, FAMILIES[config.model_type].class_name), "the one with its language-model head"
     seq2seq = ("AutoModelForSeq2SeqLM", "AutoModelForSpeechSeq2Seq") if config.is_encoder_decoder else ()
     heads = _HEADS[::-1] if getattr(config, "is_decoder", False) else _HEADS
     rest = sorted(n for n in dir(library) if n.startswith("AutoModelFor"))
     for name in (*seq2seq, *heads, *_BARE, *rest):
         mapping = getattr(getattr(library, name), "_model_mapping", {})
         if type(config) in mapping:
-            found = mapping[type(config)]
-            return (found[0] if isinstance(found, (tuple, list)) else found), f"as {name} does"
+            with contextlib.suppress(ValueError, ImportError):  # listed, and not there
+                found = mapping[type(config)]
+                yield (found[0] if isinstance(found, (tuple, list)) else found), f"as {name} does"
     for found in _declared(library, config):
-        return found, "the first that takes it"
-    raise UnsupportedModel(f"{model_type}: transformers has no model class for this configuration")
+        yield found, "the first that takes it"
 
 
 def _declared(library: Any, config: Config) -> list[type[Any]]:

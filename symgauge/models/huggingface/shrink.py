@@ -66,20 +66,23 @@ _EXACT: dict[str, Any] = {
     "num_experts_per_tok": 2, "num_experts_per_token": 2, "moe_topk": 2, "moe_k": 2, "n_group": 2, "topk_group": 1,
     "state_size": 3, "ssm_state_size": 3, "mamba_d_state": 3, "time_step_rank": 2, "mamba_dt_rank": 2, "n_groups": 1,
     "mamba_n_groups": 1, "mamba_n_heads": 4, "mamba_num_heads": 4, "mamba_d_head": 4, "mamba_head_dim": 4,
-    "mamba_chunk_size": 4, "chunk_size": 4, "attention_chunk_size": 4, "sliding_window": 3, "sliding_window_size": 3,
+    "mamba_d_ssm": 16, "mamba_chunk_size": 4, "chunk_size": 4, "attention_chunk_size": 4, "sliding_window": 3, "sliding_window_size": 3,
     "window_size": 2, "local_attention": 4, "relative_attention_num_buckets": 4, "relative_attention_max_distance": 3,
     "image_size": 8, "patch_size": 4, "num_mel_bins": 4, "conv_kernel_size": 3,
-    "num_conv_pos_embeddings": 4, "num_conv_pos_embedding_groups": 2, "codebook_size": 5, "num_codebooks": 2,
+    "num_conv_pos_embeddings": 4, "num_conv_pos_embedding_groups": 2, "codebook_size": 4, "num_codebooks": 2,
     "num_queries": 3, "num_query_tokens": 3, "num_latents": 3, "vocab_size_per_layer_input": VOCABULARY,
     "hidden_size_per_layer_input": 4, "type_vocab_size": 2, "original_max_position_embeddings": 4,
     "num_hash_buckets": 7, "num_hash_functions": 2, "num_buckets": 4, "rel_pos_bins": 4, "rel_2d_pos_bins": 4,
     "num_global_layers": 1, "max_window_layers": 1, "num_labels": 3, "num_landmarks": 2, "num_random_blocks": 1,
+    "num_groups": 2,
 }  # fmt: skip
 _EXPERTS = re.compile(r"\w*(num_experts|num_local_experts|n_routed_experts|moe_num_experts|num_routed_experts|n_experts)")
 _SHARED = re.compile(r"(n_shared_experts|\w*num_shared_experts|num_dense_layers|first_k_dense_replace)")
 _PERIOD = re.compile(r"\w*(_interval|_period|_pattern|_step|_frequency)")
 _KERNEL = re.compile(r"\w*(kernel|kernel_size|d_conv|conv_kernel_dim|conv_width|patch_kernel)")
-_SPECIAL = re.compile(r"\w*(_token_id|_token_index|_token_ids|_idx|_index)|\w+_token")
+_SPECIAL = re.compile(r"\w*(_token_id|_token_index|_token_ids|_idx|_index)")
+_DERIVED = re.compile(r"_?out_features|_?out_indices|stage_names|per_layer_config")
+"""What a class makes from its other fields, or from its number of layers."""
 _KEPT = re.compile(r"\w*(model_type|problem_type)|num_channels|in_chans|num_ln\w*")
 
 
@@ -88,6 +91,7 @@ def shrink(fields: dict[str, Any], plan: Plan) -> dict[str, Any]:
     kept = _layers_kept(fields)
     if fields.get("is_encoder_decoder"):
         plan = replace(plan, both=True)
+    fields = {name: value for name, value in fields.items() if not _DERIVED.fullmatch(name)}
     return {name: _small(name, value, fields, kept, plan) for name, value in fields.items()}
 
 
@@ -128,7 +132,7 @@ def _small(name: str, value: Any, fields: dict[str, Any], kept: list[int] | None
 def _token(name: str, value: Any, plan: Plan) -> Any:
     """Ids of special tokens: none, or small ones; those that stand for an image or sound are the last ones."""
     if not isinstance(value, int) or isinstance(value, bool):
-        return None if value is None or "token" in name else value
+        return value
     media = ("image", "video", "audio", "vision", "boi", "eoi", "boa", "eoa", "speech")
     if name.startswith(media):
         return VOCABULARY - 1 - sum(map(ord, name)) % 7 if value >= VOCABULARY else value
@@ -141,6 +145,9 @@ def _heads(fields: dict[str, Any]) -> tuple[int, int]:
     """Heads and groups: as many groups as heads, one, or some."""
     count = next((v for k, v in fields.items() if _HEADS.fullmatch(k) and isinstance(v, int) and v > 0), 2)
     groups = next((v for k, v in fields.items() if _KEY_HEADS.fullmatch(k) and isinstance(v, int) and v > 0), count)
+    if "expand" in fields and "state_size" in fields:
+        # Heads of a state-space layer, which share expand × stream.
+        return (4, 4)
     if fields.get("multi_query") and not fields.get("new_decoder_architecture"):
         return (2, 1)
     if count == 1:
@@ -165,14 +172,17 @@ def _size(name: str, value: int, fields: dict[str, Any], kept: list[int] | None,
         return 1
     if _PERIOD.fullmatch(name):
         return 2
+    if name.endswith("_offset"):
+        return 1
     if _LAYERS.fullmatch(name) and not _LAYER_KEEP.fullmatch(name):
         return len(kept) if kept and value == _depth(fields) else 1 if plan.both else 2
     if _POSITIONS.fullmatch(name):
         return SEEN_TWICE if plan.both else POSITIONS
-    if re.fullmatch(r"\w*vocab_size|vocab_offset|num_embeddings", name):
+    if re.fullmatch(r"\w*vocab_size|num_embeddings", name):
         return VOCABULARY
     if _KERNEL.fullmatch(name):
-        return min(value, 4)
+        # Some have to be odd.
+        return 3 if value % 2 else 4
     if _INNER.fullmatch(name):
         return WIDTH * min(ratio, 4) if plan.ratios else WIDTH if plan.equal else 5
     if _WIDTHS.fullmatch(name):
@@ -183,18 +193,24 @@ def _size(name: str, value: int, fields: dict[str, Any], kept: list[int] | None,
 def _small_list(name: str, value: list[Any], fields: dict[str, Any], kept: list[int] | None, plan: Plan) -> Any:
     if kept is not None and len(value) == _depth(fields):
         value = [value[i] for i in kept]
-    if _SPECIAL.fullmatch(name) and "token" in name:
+    stages = fields.get("depths")
+    if isinstance(stages, (list, tuple)) and len(value) == len(stages):
+        value = value[:2]
+    if _SPECIAL.fullmatch(name) and "token" in name and not any(isinstance(v, bool) for v in value):
         return None
-    if name in ("depths", "num_blocks", "blocks_per_stage", "stage_num_blocks", "num_layers", "encoder_layers"):
+    if name in ("depths", "num_blocks", "layer_depths", "blocks_per_stage", "stage_num_blocks", "num_layers", "encoder_layers"):
         return [min(v, 1) for v in value]
-    if name.startswith("mrope_section") or name == "axes_dim":
-        return [1, 1, 0][: len(value)]
+    if name.startswith("mrope_section"):
+        # Half of the channels that turn, which may be a part of a head's.
+        width = 4 if isinstance(fields.get("head_dim"), int) else WIDTH // _heads(fields)[0]
+        partial = (fields.get("rope_parameters") or {}).get("partial_rotary_factor", 1)
+        return [1, 1, 0] if width * partial >= 4 else [1, 0, 0]
     if name in ("image_size",):
         return [8 for _ in value]
     if all(isinstance(v, int) and not isinstance(v, bool) for v in value) and value:
         rule: Callable[[int], int] = lambda v: min(v, _size(name.removesuffix("s"), v, fields, kept, plan))  # noqa: E731
         if re.fullmatch(r"(hidden_sizes|embed_dims|\w*hidden_sizes|conv_dim|widths|dims|embed_dim|\w*channels)", name):
-            return [min(v, WIDTH) for v in value]
+            return [min(v, WIDTH // 2) for v in value]
         if re.fullmatch(r"(num_attention_heads|num_heads|\w*heads\w*)", name):
             return [min(v, 2) for v in value]
         return [rule(v) for v in value]
