@@ -46,6 +46,11 @@ class Target:
     full_size: Architecture | None = None
     no_own_point: str = ""
     """Why the module's parameters are not those of what was named, where that is so."""
+    name: str = ""
+    """Of the module's class, or of that of a model inside a wrapper."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.name or type(self.module).__name__)
 
 
 def parse_inputs(text: str) -> Inputs:
@@ -181,7 +186,7 @@ def _from_fields(name: str, fields: dict[str, Any], seed: int, as_is: bool, fold
     notes = made.notes
     if made.scaled:
         notes = (f"{name} is measured as a small {type(made.model).__name__}: {_changes(made.scaled)}", *notes)
-    return Target(made.module, made.inputs, notes, made.full_size, "" if folder else _NO_WEIGHTS)
+    return Target(made.module, made.inputs, notes, made.full_size, "" if folder else _NO_WEIGHTS, type(made.model).__name__)
 
 
 def _changes(scaled: dict[str, tuple[Any, Any]]) -> str:

@@ -107,7 +107,7 @@ def measured(target: Target, options: Options) -> FibreDimension:
 
     if options.point == "own" and target.no_own_point:
         raise InvalidInput(f"{target.no_own_point}; leave --point out for a random one")
-    name = type(target.module).__name__
+    name = target.name
     expected = estimate(target.module, target.inputs, len(options.primes))
     if expected.seconds > SILENT:
         print(f"symgauge: {name}, {expected}", file=sys.stderr, flush=True)

@@ -38,6 +38,7 @@ def command(
     except Undecided as error:
         m.report(options, data, lambda: None, str(error))
         return
+    data |= {"module": found.name, "inputs": str(found.inputs)}
     data |= {**fibre.as_dict(), "notes": list(found.notes), "full_size": full and full.as_dict()}
 
     def show() -> None:

@@ -196,11 +196,11 @@ def influence(module: nn.Module, inputs: Inputs) -> dict[str, Tensor]:
     """By parameter, which entries have a derivative that is not zero, at random inputs that contain every token."""
     generator = torch.Generator().manual_seed(1)
     if isinstance(inputs, Tokens):
-        rows = max(16, -(-4 * inputs.vocabulary // inputs.length))
+        rows = max(64, -(-64 * inputs.vocabulary // inputs.length))
         ids = torch.arange(rows * inputs.length) % inputs.vocabulary
         batch = ids[torch.randperm(len(ids), generator=generator)].reshape(rows, -1)
     else:
-        batch = inputs.draw(16, generator)
+        batch = inputs.draw(64, generator)
     named = dict(module.named_parameters())
     parameters = {name: p for name, p in named.items() if p.requires_grad and p.numel()}
     masks = {name: torch.zeros(p.shape, dtype=torch.bool) for name, p in named.items()}
