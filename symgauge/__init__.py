@@ -28,6 +28,7 @@ _HOMES = {
     "Undecided": "symgauge.errors",
     "UnsupportedModel": "symgauge.errors",
     "UnsupportedOperation": "symgauge.errors",
+    "Arrays": "symgauge.exact.probes",
     "Vectors": "symgauge.exact.probes",
     "account": "symgauge.exact.accounting",
     "account_for": "symgauge.exact.accounting",

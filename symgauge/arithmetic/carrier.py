@@ -7,22 +7,21 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.utils._pytree import tree_map
 
-from symgauge.arithmetic import decompositions
+from symgauge.arithmetic import complex_pairs, decompositions
 from symgauge.arithmetic.jet import Calculus, Jet
+from symgauge.arithmetic.places import where
 from symgauge.errors import UnsupportedOperation
 
 Rule = Callable[..., Any]
 _RULES: dict[Any, Rule] = {}
 _VIEWS: set[Any] = set()
-_MODULE_STACK: list[str] = []
 
 
 def rule(*operations: Any, view: bool = False) -> Callable[[Rule], Rule]:
@@ -63,6 +62,10 @@ class Carrier(Tensor):
     reading: Callable[[Any], Any]
     """What makes this view out of its parent's jet, or out of an ordinary tensor of the same shape."""
     views: weakref.WeakSet[Carrier]
+    run: Any
+    """The run it belongs to, if it was made in one (see :mod:`symgauge.arithmetic.run`)."""
+    parameter: str
+    """Name of the parameter it stands for, or empty."""
 
     @staticmethod
     def __new__(cls, jet: Jet, calculus: Calculus, dtype: torch.dtype = torch.float64) -> Carrier:
@@ -72,6 +75,7 @@ class Carrier(Tensor):
         self.parent = None
         calculus.widest = max(calculus.widest, jet.shadow.numel() // max(1, jet.shape[0] if jet.shape else 1))
         self.views = weakref.WeakSet()
+        self.run, self.parameter = None, ""
         return self
 
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
@@ -83,33 +87,43 @@ class Carrier(Tensor):
     def __torch_dispatch__(  # type: ignore[override]
         cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        kwargs = kwargs or {}
-        key = _find(func, _RULES)
-        if key not in _RULES:
-            return _without_rule(func, args, kwargs)
-        first = _first_carrier(args, kwargs)
-        schema = func._schema
-        mutates = [i for i, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write]
-        target = args[mutates[0]] if mutates else None
-        if target is not None and not isinstance(target, Carrier):
-            raise UnsupportedOperation(_ordinary_target(func))
-        calculus = first.calculus
-        plain_args, plain_kwargs = tree_map(_to_jet, (args, kwargs))
-        outcome = _RULES[key](calculus, *plain_args, **plain_kwargs)
-        dtype = kwargs.get("dtype") or _result_dtype(args, first)
-        if target is not None:
-            if not isinstance(outcome, Jet) or outcome.shape != target.jet.shape:
-                raise UnsupportedOperation(f"the rule for {func} must return one jet of the shape of its target")
-            _write(target, outcome)
-            return target
+        return exactly(func, args, kwargs or {})
 
-        def box(x: Any) -> Any:
-            return Carrier(x, calculus, dtype) if isinstance(x, Jet) else x
 
-        boxed = tuple(box(x) for x in outcome) if isinstance(outcome, (tuple, list)) else box(outcome)
-        if _find(func, _VIEWS) in _VIEWS:
-            _link(boxed, first, func, args[1:], kwargs)
-        return boxed
+def exactly(func: Any, args: Any, kwargs: Any) -> Any:
+    """An aten operation on arguments of which at least one is a carrier, by its rule or by what it is made of."""
+    if complex_pairs.involved(func, args, kwargs):
+        return complex_pairs.dispatch(func, args, kwargs)
+    key = _find(func, _RULES)
+    if key not in _RULES:
+        return _without_rule(func, args, kwargs)
+    return _by_rule(func, key, args, kwargs)
+
+
+def _by_rule(func: Any, key: Any, args: Any, kwargs: Any) -> Any:
+    first = _first_carrier(args, kwargs)
+    schema = func._schema
+    mutates = [i for i, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write]
+    target = args[mutates[0]] if mutates else None
+    if target is not None and not isinstance(target, Carrier):
+        raise UnsupportedOperation(_ordinary_target(func))
+    calculus = first.calculus
+    plain_args, plain_kwargs = tree_map(_to_jet, (args, kwargs))
+    outcome = _RULES[key](calculus, *plain_args, **plain_kwargs)
+    dtype = kwargs.get("dtype") or _result_dtype(args, first)
+    if target is not None:
+        if not isinstance(outcome, Jet) or outcome.shape != target.jet.shape:
+            raise UnsupportedOperation(f"the rule for {func} must return one jet of the shape of its target")
+        _write(target, outcome)
+        return target
+
+    def box(x: Any) -> Any:
+        return Carrier(x, calculus, dtype) if isinstance(x, Jet) else x
+
+    boxed = tuple(box(x) for x in outcome) if isinstance(outcome, (tuple, list)) else box(outcome)
+    if _find(func, _VIEWS) in _VIEWS:
+        _link(boxed, first, func, args[1:], kwargs)
+    return boxed
 
 
 def _without_rule(func: Any, args: Any, kwargs: Any) -> Any:
@@ -118,10 +132,11 @@ def _without_rule(func: Any, args: Any, kwargs: Any) -> Any:
     if plain is not None:
         if not isinstance(args[0], Carrier):
             raise UnsupportedOperation(_ordinary_target(func))
-        return args[0].copy_(_same_shape(func, args[0], plain(*args, **kwargs)))
+        result = plain(*args, **kwargs)
+        return args[0].copy_(result) if result.shape == args[0].shape else _reshaped(func, args[0], result)
     refused = decompositions.refusal(func)
     if refused is not None:
-        raise UnsupportedOperation(refused + _where())
+        raise UnsupportedOperation(refused + where())
     made_of = decompositions.find(func)
     if made_of is None:
         raise UnsupportedOperation(_explain(func))
@@ -130,15 +145,21 @@ def _without_rule(func: Any, args: Any, kwargs: Any) -> Any:
 
 def _ordinary_target(func: Any) -> str:
     return (
-        f"{func} writes an exact value into an ordinary tensor{_where()}; create that tensor from one of the "
+        f"{func} writes an exact value into an ordinary tensor{where()}; create that tensor from one of the "
         "module's activations (torch.zeros_like, new_zeros) so that it can hold exact values"
     )
 
 
-def _same_shape(func: Any, target: Tensor, result: Tensor) -> Tensor:
-    if result.shape != target.shape:
-        raise UnsupportedOperation(f"{func} changes a tensor's shape in place{_where()}; use the plain operation")
-    return result
+def _reshaped(func: Any, target: Carrier, view: Any) -> Carrier:
+    """``target`` takes the shape that a view of it has (squeeze_, unsqueeze_)."""
+    if not isinstance(view, Carrier) or view.parent is not target or len(target.views) > 1:
+        raise UnsupportedOperation(f"{func} changes a tensor's shape in place{where()}; use the plain operation")
+    if target.parent is not None:
+        outer, inner = target.reading, view.reading
+        target.reading = lambda x: inner(outer(x))
+    target.jet = view.jet
+    target.data = view
+    return target
 
 
 def _first_carrier(args: Any, kwargs: Any) -> Carrier:
@@ -191,6 +212,11 @@ def _write(target: Carrier, jet: Jet) -> None:
 
         parent.jet = parent.calculus.join(put, [parent.jet, target.jet])
         target = parent
+    if target.parameter:
+        raise UnsupportedOperation(
+            f"the module writes to its parameter {target.parameter!r} in forward{where()}, so it is another function after "
+            "each call; compute the new weights without writing them back"
+        )
     _refresh(target)
 
 
@@ -200,31 +226,11 @@ def _refresh(parent: Carrier) -> None:
         _refresh(view)
 
 
-def _where() -> str:
-    return f", called in module {_MODULE_STACK[-1]!r}" if _MODULE_STACK else ""
-
-
 def _explain(func: Any) -> str:
     return (
-        f"no exact rule for {func}{_where()}. Add one in a few lines: write a function of jets and register it with "
+        f"no exact rule for {func}{where()}. Add one in a few lines: write a function of jets and register it with "
         f"@symgauge.rule(torch.ops.{str(func).rsplit('.', 1)[0]}); docs/rules.md has a worked example"
     )
-
-
-@contextmanager
-def module_names(module: nn.Module) -> Iterator[None]:
-    """While active, errors name the submodule whose forward was running."""
-    handles = []
-    for name, child in module.named_modules():
-        label = f"{name or '(root)'}: {type(child).__name__}"
-        handles.append(child.register_forward_pre_hook(lambda _m, _i, label=label: _MODULE_STACK.append(label)))
-        handles.append(child.register_forward_hook(lambda _m, _i, _o: _MODULE_STACK.pop() and None))
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
-        _MODULE_STACK.clear()
 
 
 def wrap(jet: Jet, calculus: Calculus) -> Carrier:

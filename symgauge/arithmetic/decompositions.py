@@ -18,15 +18,16 @@ Function = Callable[..., Any]
 
 TRUSTED = frozenset(
     """
-    _adaptive_avg_pool2d _euclidean_dist _prelu_kernel _reshape_alias _scaled_dot_product_flash_attention_for_cpu
+    _euclidean_dist _prelu_kernel _reshape_alias _scaled_dot_product_flash_attention_for_cpu
     _unsafe_index _unsafe_index_put addcdiv addmv addr affine_grid_generator aminmax
-    block_diag channel_shuffle col2im count_nonzero deg2rad diag_embed diagonal_copy diagonal_scatter dist elu
-    expand_copy fmax fmin fmod frac glu grid_sampler_2d hardshrink hardsigmoid hardswish hardtanh heaviside huber_loss
+    block_diag channel_shuffle col2im count_nonzero deg2rad diag_embed diagonal_copy dist elu
+    expand_copy frac glu grid_sampler_2d hardshrink hardsigmoid hardswish hardtanh huber_loss
     im2col index_copy index_fill isneginf isposinf ldexp linalg_cross logit max_unpool2d max_unpool3d mse_loss
-    nansum narrow_copy norm permute_copy pixel_shuffle pixel_unshuffle rad2deg remainder renorm rot90 select_scatter
+    nll_loss_forward nll_loss2d_forward binary_cross_entropy binary_cross_entropy_with_logits
+    nansum narrow_copy norm permute_copy pixel_shuffle pixel_unshuffle rad2deg renorm rot90 select_scatter
     slice_scatter smooth_l1_loss soft_margin_loss softshrink special_entr special_xlog1py split_with_sizes_copy
-    squeeze_copy std std_mean t_copy take threshold trace transpose_copy unbind_copy unfold_copy unsafe_split
-    unsafe_split_with_sizes unsqueeze_copy var_mean vdot view_copy xlogy
+    squeeze_copy std t_copy take threshold trace transpose_copy unbind_copy unfold_copy unsafe_split
+    unsafe_split_with_sizes unsqueeze_copy vdot view_copy xlogy
     """.split()
 )
 """Names of the aten operations whose decompositions by torch are exact."""
@@ -76,14 +77,23 @@ def refusal(func: Any) -> str | None:
         return f"{name} draws random numbers: a random function has no fibre. Call module.eval(), or take the noise out"
     if any(a.alias_info is not None and a.alias_info.is_write and a.kwarg_only for a in func._schema.arguments):
         return f"{name} writes its result into out=…, which is not followed in exact arithmetic; assign the result instead"
-    if name in _TRANSCENDENTAL:
-        return f"{name} is not exact over a finite field: {_TRANSCENDENTAL[name]}"
+    if name.startswith("_fft_"):
+        return f"{name} is not exact over a finite field: roots of unity are no floats; a convolution in time is exact"
+    if name in _INEXACT:
+        return f"{name} is not exact over a finite field: {_INEXACT[name]}"
+    if name == "embedding_renorm":
+        return "an embedding with max_norm rewrites its weights in forward; give it weights that are short enough"
     return None
 
 
 _IRRATIONAL = "its result is an irrational function of the matrix, which no rule follows yet"
-_TRANSCENDENTAL = {
-    **dict.fromkeys(("_linalg_svd", "_linalg_eigh", "linalg_eig", "linalg_qr", "linalg_lstsq", "geqrf"), _IRRATIONAL),
+_INEXACT = {
+    **dict.fromkeys((
+            "_linalg_svd", "_linalg_eigh", "linalg_eig", "_linalg_eigvals", "linalg_qr", "linalg_lstsq", "geqrf", "ormqr",
+            "linalg_pinv", "linalg_lu", "linalg_lu_factor_ex", "linalg_lu_solve", "lu_unpack", "linalg_ldl_factor_ex",
+        ),
+        _IRRATIONAL,  # fmt: skip
+    ),
     "linalg_matrix_exp": "the exponential of a matrix mixes all its entries; Cayley's map (torch.linalg.solve) is exact",
     "linalg_householder_product": "its reflectors come from a factorisation that no rule follows yet",
 }

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from symgauge.arithmetic.finite_field import FiniteField, Residues, gathered
+from symgauge.arithmetic.record import Record
 from symgauge.errors import UnsupportedOperation
 
 Span = tuple[int, int]
@@ -107,6 +108,27 @@ class Calculus:
         self.widest = 0
         """Largest number of entries per batch item that a carrier had so far, for memory planning."""
         self.stop_at_first_root = False
+        self.record: Record | None = None
+        """Where thresholds are noted, if anybody wants to know."""
+        self.uses: set[str] = set()
+        """Functions so far whose values are hashes: what a bound on the rank is conditional on."""
+
+    # ----- thresholds
+
+    def threshold(self, operation: str, distance: Jet) -> None:
+        """Note on which side of 0 each entry is, for a continuous function with a kink there."""
+        if self.record is not None and distance.depends:
+            self.record.side(operation, distance.shadow, distance.taint)
+
+    def chosen(self, operation: str, jet: Jet, mask: Tensor) -> None:
+        """Note which entries were chosen (top-k experts), as sides of a threshold."""
+        if self.record is not None and jet.depends:
+            self.record.side(operation, mask.double() - 0.5, jet.taint)
+
+    def jump(self, operation: str, distance: Jet, ordered: bool = False) -> None:
+        """Note a threshold at 0 that the function may jump at."""
+        if self.record is not None and distance.depends:
+            self.record.jump(operation, distance, ordered)
 
     # ----- construction
 
@@ -390,11 +412,13 @@ class Calculus:
         return self.apply(a, root, a.shadow.sqrt(), half_inverse, taint=failed)
 
     def exp(self, a: Jet) -> Jet:
+        self.uses.add("exp")
         value = self.power(a)
         return replace(self.apply(a, value, a.shadow.exp(), value), logarithm=a.value)
 
     def log(self, a: Jet) -> Jet:
         """The argument of an exponential, else a fresh element that remembers ``a``; a zero taints the entry."""
+        self.uses.add("log")
         value = self.field.log(a.value) if a.logarithm is None else a.logarithm
         masked = a.shadow == 0
         taint = self.field.is_zero(a.value) & ~masked
@@ -403,6 +427,7 @@ class Calculus:
 
     def erf(self, a: Jet) -> Jet:
         """erf is a fresh odd element; its derivative (2/√π) exp(−a²) uses the same exponential as all others."""
+        self.uses.add("erf")
         field = self.field
         bell = field.exp(field.neg(field.mul(a.value, a.value)))
         derivative = field.scale(bell, 2 / math.sqrt(math.pi))
@@ -410,6 +435,7 @@ class Calculus:
 
     def sigmoid(self, a: Jet) -> Jet:
         """E/(1 + E) with E = exp(a), so that every relation to exp, tanh and silu is kept; derivative s(1 − s)."""
+        self.uses.add("exp")
         field, e = self.field, self.power(a)
         one = field.ones_like(e)
         denominator = field.add(one, e)
@@ -422,6 +448,7 @@ class Calculus:
 
     def tanh(self, a: Jet) -> Jet:
         """(E² − 1)/(E² + 1) with E = exp(a); derivative 1 − tanh²."""
+        self.uses.add("exp")
         field, e = self.field, self.power(a)
         square, one = field.mul(e, e), field.ones_like(e)
         denominator = field.add(square, one)
@@ -440,6 +467,7 @@ class Calculus:
     def cos_sin(self, a: Jet) -> tuple[Jet, Jet]:
         """Cosine and sine from a fresh odd half-angle tangent, so that cos² + sin² = 1 holds exactly."""
         field = self.field
+        self.uses.add("sin")
         t = field.odd(a.value, 3)
         one = field.ones_like(t)
         square = field.mul(t, t)
@@ -456,6 +484,7 @@ class Calculus:
         An entry is masked, exactly 0, where float64 gives it the weight 0: −∞, −1e9 or any score far below the rest.
         ``safe``: a row of −∞ alone gives zeros and not NaN.
         """
+        self.uses.add("exp")
         field = self.field
         shadow = torch.softmax(x.shadow, dim)
         if safe:
@@ -568,7 +597,7 @@ class Calculus:
         if hull != (0, 0):
             gather = _gather_after(fn, [j.shadow for j in jets], jets[0].shadow.device)
             together = gathered(
-                lambda same: torch.cat([x.flatten(1) for x in same], 1), [self.aligned(j, hull) for j in jets]
+                lambda same: torch.cat([x.reshape(x.shape[0], -1) for x in same], 1), [self.aligned(j, hull) for j in jets]
             )
             tangent = together.map(gather)
         taint = None

@@ -52,6 +52,8 @@ class Multiprecision(Calculus):
         self.context = mpmath.MPContext()  # its own, so that no global precision changes
         self.context.dps = digits
         self.widest = 0
+        self.record = None
+        self.uses = set()
 
     @property
     def epsilon(self) -> Any:

@@ -7,27 +7,21 @@ which pays one token at a time where the module is causal, and falls back to pla
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from symgauge.arithmetic.record import Record
 from symgauge.exact.evaluation import Evaluation
+from symgauge.exact.outputs import clean, numbered, signatures
 from symgauge.exact.probes import Tokens, regrow
 
 _ENUMERATE = 4096
 """Token spaces up to this size are enumerated, so that running out of inputs is known and not guessed."""
 _CHOICE = 4
 """How many usable positions to collect for each one wanted, so that the fullest sequences can be chosen."""
-
-
-def by_position(x: Tensor) -> Tensor:
-    """An output of any rank ≥ 1 as (batch, positions, width); one vector per sequence counts as one position."""
-    if x.dim() == 1:
-        return x.reshape(-1, 1, 1)
-    if x.dim() == 2:
-        return x.reshape(x.shape[0], 1, x.shape[1])
-    return x.reshape(x.shape[0], -1, x.shape[-1])
 
 
 Key = tuple[int, ...]
@@ -39,15 +33,17 @@ class Usable:
 
     sequence: Tensor
     keys: dict[int, Key]
+    aligned: bool = True
+    """Whether there is one output position for each input position."""
 
-    def fresh(self, seen: set[Key]) -> list[int]:
-        return [position for position, key in self.keys.items() if key not in seen]
+    def fresh(self, seen: set[Key]) -> dict[int, Key]:
+        return {position: key for position, key in self.keys.items() if key not in seen}
 
     def tokens(self) -> set[int]:
         """Token ids that the clean outputs depend on."""
         if self.sequence.dim() != 1:
             return set()
-        reach = max(self.keys) + 1 if len(self.keys) < len(self.sequence) else len(self.sequence)
+        reach = max(self.keys) + 1 if self.aligned and len(self.keys) < len(self.sequence) else len(self.sequence)
         return set(self.sequence[:reach].tolist())
 
 
@@ -61,11 +57,14 @@ class Acceptance:
         self.batch = batch
         self.rounds = rounds
         self.tried = 0
-        self.width = 1
-        """Entries of one position's output, known after the first batch."""
+        self.widths: list[tuple[int, int]] = [(1, 1)]
+        """(positions, entries at each) of every output, known after the first batch."""
+        self.unusable = 0
+        """Positions whose square roots do not exist in the field."""
         self._seen: set[Key] = set()
         self._covered: set[int] = set()
         self._pool: list[Usable] = []
+        self._urgent: list[Usable] = []
         self._parents: tuple[Tensor, Tensor] | None = None
         self._todo: Tensor | None = None
         if isinstance(self.inputs, Tokens) and self.inputs.count <= _ENUMERATE:
@@ -77,6 +76,11 @@ class Acceptance:
         """Whether every input that exists has been looked at and handed out."""
         return self._todo is not None and not len(self._todo) and not self._pool
 
+    @property
+    def complete(self) -> bool:
+        """Whether every input that exists was used, at every position: the rank is then that of all there is."""
+        return self.done and not self.unusable
+
     def prepare(self) -> None:
         """Look at a first batch of candidates, so that the output's width is known."""
         if not self.tried:
@@ -84,7 +88,7 @@ class Acceptance:
             assert batch is not None
             self._collect(batch)
 
-    def take(self, wanted: int) -> list[tuple[Tensor, list[int]]]:
+    def take(self, wanted: int) -> list[tuple[Tensor, dict[int, Key]]]:
         """Sequences with the positions of theirs that are usable and new: about ``wanted`` positions, or what there is.
 
         An empty list means that no new probe was found within the budget of ``rounds`` batches.
@@ -122,36 +126,68 @@ class Acceptance:
 
     def _collect(self, batch: Tensor) -> None:
         """Evaluate candidates (values only) and pool the usable ones."""
-        output = self.evaluation(batch, tangents=False)
+        jets = self.evaluation(batch, tangents=False)
         self.tried += len(batch)
-        value = by_position(output.value.re)
-        self.width = value.shape[-1]
-        clean = torch.ones(value.shape[:2], dtype=torch.bool)
-        if output.taint is not None:
-            clean = ~by_position(output.taint.expand(output.shape)).any(-1).cpu()
-            if clean.shape[1] == batch.shape[1] and self._todo is None:
-                self._remember(batch, clean)
-        signature = value[..., :3].cpu().tolist()
-        for row in torch.nonzero(clean.any(1)).flatten().tolist():
-            where = torch.nonzero(clean[row]).flatten().tolist()
-            usable = Usable(batch[row], {p: (p, *signature[row][p]) for p in where})
+        outputs = numbered(jets)
+        self.widths = [(each.count, each.width) for each in outputs]
+        good = clean(jets)
+        aligned = len(outputs) == 1 and good.shape[1] == batch.shape[1]
+        if aligned and self._todo is None and not bool(good.all()):
+            self._remember(batch, good)
+        self.unusable += int((~good).sum())
+        signature = signatures(self.evaluation.calculus.field, jets).tolist()
+        for row in torch.nonzero(good.any(1)).flatten().tolist():
+            where = torch.nonzero(good[row]).flatten().tolist()
+            usable = Usable(batch[row], {p: (p, *signature[row][p]) for p in where}, aligned)
             if usable.fresh(self._seen):
                 self._pool.append(usable)
 
-    def _remember(self, batch: Tensor, clean: Tensor) -> None:
+    def flipping(self, record: Record, scales: Sequence[float], rounds: int) -> int:
+        """Look for inputs that put units on the side that they never were on; returns how many were found.
+
+        They go to the front of what :meth:`take` gives. Vectors are tried in several sizes.
+        """
+        wanted = {key: sides.stuck() for key, sides in record.sides.items() if sides.moves and not sides.ordered}
+        wanted = {key: found for key, found in wanted.items() if bool((found[1] | found[2]).any())}
+        found = 0
+        for scale in scales:
+            for _ in range(rounds):
+                batch = self.inputs.draw(self.batch, self.generator)
+                batch = batch if scale == 1 else batch * scale
+                kept, self.evaluation.record = self.evaluation.record, Record(wanted=wanted)
+                try:
+                    self.evaluation(batch, tangents=False, watched=True)
+                    flips = self.evaluation.record.flips
+                finally:
+                    self.evaluation.record = kept
+                if flips is None or not bool(flips.any()):
+                    break
+                before = len(self._pool)
+                self._collect(batch[flips][: self.batch // 4])
+                self._urgent += self._pool[before:]
+                del self._pool[before:]
+                found += int(flips.sum())
+        return found
+
+    def _remember(self, batch: Tensor, good: Tensor) -> None:
         """Keep sequences with a clean, incomplete prefix for regrowth, the longest prefixes first."""
-        prefix = clean.to(torch.int64).cumprod(1).sum(1)
-        partial = (prefix > 0) & (prefix < clean.shape[1])
+        prefix = good.to(torch.int64).cumprod(1).sum(1)
+        partial = (prefix > 0) & (prefix < good.shape[1])
         parents, keep = batch[partial], prefix[partial]
         if self._parents is not None:
             parents, keep = torch.cat([self._parents[0], parents]), torch.cat([self._parents[1], keep])
         best = torch.argsort(keep, descending=True, stable=True)[: self.batch]
         self._parents = (parents[best], keep[best])
 
-    def _choose(self, wanted: int) -> list[tuple[Tensor, list[int]]]:
+    def _choose(self, wanted: int) -> list[tuple[Tensor, dict[int, Key]]]:
         """Those with tokens not seen before first, then the fullest: one Jacobian pass then gives the most rows."""
-        chosen: list[tuple[Tensor, list[int]]] = []
+        chosen: list[tuple[Tensor, dict[int, Key]]] = []
         have = 0
+        for usable in self._urgent:
+            if fresh := usable.fresh(self._seen):
+                chosen.append((usable.sequence, fresh))
+                self._seen.update(usable.keys.values())
+        self._urgent = []
         self._pool.sort(key=lambda u: -len(u.keys))
         for only_new_tokens in (True, False):
             rest = []

@@ -13,14 +13,18 @@ from torch import Tensor, nn
 from symgauge.arithmetic.finite_field import FiniteField, Residues
 from symgauge.arithmetic.jet import Calculus
 from symgauge.arithmetic.primes import DEFAULT_PRIMES, check_primes
+from symgauge.arithmetic.record import pieces
 from symgauge.errors import InvalidInput
 from symgauge.exact.acceptance import Acceptance
+from symgauge.exact.agreement import check_agreement
 from symgauge.exact.evaluation import Evaluation
 from symgauge.exact.jacobian import JacobianRows
-from symgauge.exact.point import own_point, random_point, with_rooted_embeddings
-from symgauge.exact.probes import Inputs
+from symgauge.exact.jumps import jumping
+from symgauge.exact.point import random_point, with_rooted_embeddings
+from symgauge.exact.probes import Inputs, Tokens
 from symgauge.exact.rank import Echelon
 from symgauge.exact.result import FibreDimension, Output, PointRank
+from symgauge.exact.subject import Chosen, Counted, Subject
 from symgauge.exact.threads import few_threads
 
 _EXTRA = 12
@@ -30,12 +34,21 @@ Progress = Callable[[str, int, int], None]
 """Called as (stage, rank so far, parameters)."""
 
 
+_POINTS = 8
+"""Points to choose from, where units of a piecewise function are on one side for every input."""
+_WATCHED = 192
+"""Inputs by which points are compared."""
+_SCALES = (1.0, 8.0, 64.0)
+"""Sizes in which vectors are tried when units on one side are to be crossed."""
+
+
 class _Search:
     """The growing rank at one prime."""
 
     def __init__(
         self, evaluation: Evaluation, output: Output, seed: int, rounds: int, progress: Progress | None
     ) -> None:
+        self.evaluation = evaluation
         self.columns = len(evaluation.theta)
         device = str(evaluation.theta.device)
         self.acceptance = Acceptance(evaluation, torch.Generator().manual_seed(seed + 1), rounds=rounds)
@@ -61,10 +74,26 @@ class _Search:
             if self.progress is not None:
                 self.progress(f"prime {self.prime}", self.rank, self.columns)
             if added == 0:
+                # All inputs that exist, at all their positions, leave nothing to be settled.
+                self.saturated = self.acceptance.complete
                 return
             fruitless = fruitless + 1 if added >= _EXTRA and not gained else 0
             self.saturated = self.rank == self.columns or fruitless == 2
             wanted = max(2, math.ceil(_EXTRA * rows.positions / rows.rows), rows.positions // 5)
+
+    def cross(self) -> None:
+        """Add inputs that put units of a piecewise function on their other side, as far as there are any."""
+        tokens = isinstance(self.evaluation.inputs, Tokens)
+        for _ in range(_POINTS):
+            if not pieces(self.evaluation.record):
+                return
+            scales = _SCALES[:1] if tokens else _SCALES
+            if not self.acceptance.flipping(self.evaluation.record, scales, rounds=2):
+                return
+            before = self.rank
+            self.rows.grow(max(2, self.rows.positions // 5))
+            if self.rank > before:
+                self.settle()
 
     def point(self) -> PointRank:
         rows = self.rows
@@ -90,6 +119,8 @@ def dimension(
     primes: Sequence[int] = DEFAULT_PRIMES,
     output: Output = "logits",
     point: Literal["random", "own"] = "random",
+    parameters: Counted = "trained",
+    outputs: Chosen = None,
     device: str = "cpu",
     rounds: int = 60,
     progress: Progress | None = None,
@@ -97,56 +128,109 @@ def dimension(
     """Dimension of the set of parameters that give the same function as a generic point, in exact arithmetic.
 
     Args:
-        module: any ``torch.nn.Module``, unmodified; run in evaluation mode. Tied parameters count once.
+        module: any ``torch.nn.Module``, unmodified; a private copy is run, in evaluation mode. Tied parameters count once.
         inputs: :class:`Tokens`, :class:`Vectors` or :class:`Arrays`; the function is looked at on all such inputs.
         seed: everything random follows from it: the parameter point, probes, output directions, hashes.
-        primes: distinct primes below 2³¹ that are 3 modulo 4; their ranks must agree.
-        output: ``"logits"``: the output tensor as it is; ``"probabilities"``: up to a shift per position.
+        primes: distinct primes p below 2³¹ with (p − 1)/2 prime; their ranks must agree.
+        output: ``"logits"``: the output tensors as they are; ``"probabilities"``: up to a shift per position.
         point: ``"random"`` for the generic fibre, ``"own"`` for the fibre through the module's present parameters.
-        device: where to compute; one code path for CPU and CUDA (the module's buffers must be there too).
+        parameters: ``"trained"``: those with ``requires_grad=False`` are held at their values; ``"all"``: they count too.
+        outputs: which outputs count, by name or number; by default ``logits`` where there is one, else all tensors.
+        device: where to compute; one code path for CPU and CUDA.
         rounds: batches of candidate probes to try before giving up the search for new ones.
         progress: called with (stage, rank so far, parameters).
 
     Raises:
-        InvalidInput: unusable primes, inputs, or parameters.
-        UnsupportedOperation: the module uses an operation without a rule.
+        InvalidInput: unusable primes, inputs, or parameters; a module that is no function of one input.
+        UnsupportedOperation: the module uses an operation without a rule, or cannot be followed.
         Undecided: the point overflows float64, so that branches cannot be decided.
     """
     if not isinstance(module, nn.Module):
         raise InvalidInput(f"dimension needs a torch.nn.Module, not {type(module).__name__}")
     if not isinstance(inputs, get_args(Inputs)):
-        raise InvalidInput(f"inputs must be symgauge.Tokens, symgauge.Vectors or symgauge.Arrays, not {type(inputs).__name__}")
-    if output not in get_args(Output) or point not in ("random", "own"):
-        raise InvalidInput(
-            f"output must be 'logits' or 'probabilities' and point 'random' or 'own', not {output!r} and {point!r}"
-        )
+        raise InvalidInput(f"inputs must be symgauge.Tokens, Vectors or Arrays, not {type(inputs).__name__}")
+    for name, value, words in (
+        ("output", output, get_args(Output)), ("point", point, ("random", "own")),
+        ("parameters", parameters, get_args(Counted)),
+    ):  # fmt: skip
+        if value not in words:
+            raise InvalidInput(f"{name} must be {' or '.join(map(repr, words))}, not {value!r}")
     primes = check_primes(primes)
     began = time.perf_counter()
-    theta = own_point(module) if point == "own" else random_point(module, seed)
-    with few_threads(len(theta)):
-        if point == "random":
-            theta = with_rooted_embeddings(module, inputs, theta, primes, seed, device)
-        searches = []
-        for i, prime in enumerate(primes):
+    subject = Subject(module, inputs, parameters, outputs)
+    subject.module.to(device)
+    with few_threads(subject.size):
+        if point == "own":
+            theta = subject.own_point()
+            check_agreement(_evaluation(subject, theta, primes[0], seed, device), seed)
+        else:
+            theta = _random_point(subject, primes, seed, device)
+
+        def search(i: int, theta: Tensor) -> _Search:
             key = seed + 1000 * i
-            evaluation = Evaluation(module, theta.to(device), Calculus(FiniteField(prime, key)), inputs)
-            searches.append(_Search(evaluation, output, key, rounds, progress))
-        for search in searches:
-            search.settle()
-        for search in searches:
+            evaluation = _evaluation(subject, theta, primes[i], key, device)
+            found = _Search(evaluation, output, key, rounds, progress)
+            found.settle()
+            found.cross()
+            return found
+
+        searches = [search(i, theta) for i in range(len(primes))]
+        for each in searches:
             # A lower rank is more often a piece of the function not visited yet (a ReLU never active) than bad luck.
-            if search.rank < max(s.rank for s in searches):
-                search.settle()
-        return _result(module, theta, searches, seed, output, time.perf_counter() - began)
+            if each.rank < max(s.rank for s in searches):
+                each.settle()
+        generic = None
+        if point == "own":
+            generic = search(0, _random_point(subject, primes, seed, device)).rank
+        return _result(subject, theta, searches, seed, output, time.perf_counter() - began, generic)
+
+
+def _evaluation(subject: Subject, theta: Tensor, prime: int, key: int, device: str) -> Evaluation:
+    return Evaluation(subject, theta.to(device), Calculus(FiniteField(prime, key)))
+
+
+def _random_point(subject: Subject, primes: Sequence[int], seed: int, device: str) -> Tensor:
+    """A random point; of a piecewise function, that of a few at which the most units are on both sides."""
+    best, fewest = None, math.inf
+    batch = subject.inputs.draw(_WATCHED, torch.Generator().manual_seed(seed))
+    for i in range(_POINTS):
+        theta = with_rooted_embeddings(subject, random_point(subject, seed + 7919 * i), primes, seed, device)
+        evaluation = _evaluation(subject, theta, primes[0], seed, device)
+        if i == 0:
+            check_agreement(evaluation, seed)
+            if not evaluation.record.sides:
+                return theta
+        evaluation(batch, tangents=False, watched=True)
+        stuck = sum(len(p.never_above) + len(p.never_below) for p in pieces(evaluation.record))
+        if stuck < fewest:
+            best, fewest = theta, stuck
+        if not stuck:
+            break
+    assert best is not None
+    return best
 
 
 def _result(
-    module: nn.Module, theta: Tensor, searches: Sequence[_Search], seed: int, output: Output, seconds: float
+    subject: Subject,
+    theta: Tensor,
+    searches: Sequence[_Search],
+    seed: int,
+    output: Output,
+    seconds: float,
+    generic: int | None,
 ) -> FibreDimension:
     points = tuple(search.point() for search in searches)
     best = max(range(len(points)), key=lambda i: points[i].rank)
-    echelon, rank = searches[best].rows.echelon, points[best].rank
-    names = tuple((name, p.numel()) for name, p in module.named_parameters())
+    search = searches[best]
+    echelon, rank, record = search.rows.echelon, points[best].rank, search.evaluation.record
+    names = tuple((name, p.numel()) for name, p in subject.counted)
+    moving, sites = jumping(record, echelon)
+    notes = list(subject.notes)
+    for module, _ in record.branches.items():
+        notes.append(
+            f"Python code branches on a value that depends on parameters, in {module}; the float64 reference decided it, "
+            "and the result is that of the branch taken"
+        )
     return FibreDimension(
         parameters=len(theta),
         rank=rank,
@@ -159,8 +243,15 @@ def _result(
         primes=tuple(p.prime for p in points),
         seed=seed,
         output=output,
-        failure_bound=math.prod(min(1.0, p.rank * p.slope / p.prime) for p in points),
+        # A non-zero minor larger than the rank found has at most P rows; the rank found may be the wrong one.
+        failure_bound=math.prod(min(1.0, len(theta) * p.slope / p.prime) for p in points),
+        conditional_on=tuple(sorted(search.evaluation.calculus.uses)),
         seconds=seconds,
+        notes=tuple(notes),
+        pieces=pieces(record),
+        jumping=moving,
+        jumps=sites,
+        generic_rank=generic,
         points=points,
         theta=theta,
         names=names,

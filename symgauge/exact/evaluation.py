@@ -1,80 +1,120 @@
-"""Run a torch module in exact arithmetic at one parameter point."""
+"""Run a subject in exact arithmetic at one parameter point."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import symgauge.arithmetic.rules  # noqa: F401  (registers the rule table)
-from symgauge.arithmetic.carrier import Carrier, module_names, wrap
-from symgauge.arithmetic.jet import Calculus, Jet
-from symgauge.errors import InvalidInput
-from symgauge.exact.probes import Inputs, Tokens
+from symgauge.arithmetic.carrier import Carrier, wrap
+from symgauge.arithmetic.jet import Calculus, FirstRoot, Jet
+from symgauge.arithmetic.places import module_names
+from symgauge.arithmetic.record import Record
+from symgauge.arithmetic.run import Run
+from symgauge.blame import place, said
+from symgauge.errors import InvalidInput, SymgaugeError, UnsupportedOperation
+from symgauge.exact.probes import Tokens
+from symgauge.exact.subject import Subject
 
 
 class Evaluation:
-    """A module at the parameter point ``theta`` (P,) float64, over one field."""
+    """A subject at the parameter point ``theta`` (P,) float64, over one field."""
 
-    def __init__(self, module: nn.Module, theta: Tensor, calculus: Calculus, inputs: Inputs) -> None:
-        self.module = module
+    def __init__(self, subject: Subject, theta: Tensor, calculus: Calculus) -> None:
+        self.subject = subject
+        self.inputs = subject.inputs
         self.calculus = calculus
-        self.inputs = inputs
-        self.shapes = [(name, p.shape) for name, p in module.named_parameters()]
         self.theta = theta
-        arguments = inspect.signature(module.forward).parameters
-        self.keywords: dict[str, Any] = {"use_cache": False} if "use_cache" in arguments else {}
+        self.record = Record()
 
-    def _parameters(self, tangents: bool) -> dict[str, Tensor]:
-        start = 0
-        result: dict[str, Tensor] = {}
-        for name, shape in self.shapes:
-            block = self.theta[start : start + shape.numel()].reshape(shape)
-            jet = self.calculus.variable(block, start) if tangents else self.calculus.lift(block)
-            result[name] = wrap(jet, self.calculus)
-            start += shape.numel()
+    def _carriers(self, tangents: bool) -> dict[str, Carrier]:
+        start, result = 0, {}
+        for name, p in self.subject.counted:
+            block = self.theta[start : start + p.numel()].reshape(p.shape)
+            result[name] = wrap(self.calculus.variable(block, start, tangents), self.calculus)
+            result[name].parameter = name
+            start += p.numel()
         return result
 
-    def __call__(self, batch: Tensor, tangents: bool) -> Jet:
-        """The module's output (batch, positions…, width) as a jet; with ``tangents``, by every parameter."""
+    def __call__(self, batch: Tensor, tangents: bool, watched: bool = False) -> list[Jet]:
+        """The outputs that count, each (batch, …), as jets; with ``tangents``, by every parameter.
+
+        ``watched``: note on which sides of thresholds the inputs are (see :class:`Record`).
+        """
+        subject, calculus = self.subject, self.calculus
         batch = batch.to(self.theta.device)
-        argument: Any = batch
+        argument: Tensor = batch
         if not isinstance(self.inputs, Tokens):
-            argument = wrap(self.calculus.lift(batch), self.calculus)
-        args, kwargs = ((argument,), {}) if self.inputs.keyword is None else ((), {self.inputs.keyword: argument})
-        with torch.no_grad(), evaluating(self.module), module_names(self.module):
-            result = functional_call(self.module, self._parameters(tangents), args, {**kwargs, **self.keywords})
-        return _output(result).jet
-
-
-def _output(result: Any) -> Carrier:
-    """The tensor that counts as the function's value: ``.logits`` if there is one, else the first tensor."""
-    if hasattr(result, "logits"):
-        result = result.logits
-    elif isinstance(result, dict):
-        result = next(iter(result.values()))
-    elif isinstance(result, (tuple, list)):
-        result = result[0]
-    if not isinstance(result, Carrier):
-        raise InvalidInput(
-            f"the module returned {type(result).__name__}, not a tensor that depends on its parameters; return the "
-            "output tensor, or a tuple, dict or object with .logits that has it first"
-        )
-    return result
+            argument = wrap(calculus.lift(batch, exact=True), calculus)
+        carriers = self._carriers(tangents)
+        run = Run(subject.memory, carriers, self.record)
+        run.adopt([argument])
+        calculus.record = self.record if watched else None
+        self.record.start(len(batch))
+        module = subject.module
+        try:
+            with (
+                torch.random.fork_rng(devices=[]),
+                torch.no_grad(),
+                _plain_kernels(),
+                _parameters(module, dict(subject.counted), carriers),
+                module_names(module),
+                run,
+            ):
+                found = subject.call(module, argument)
+        except (SymgaugeError, FirstRoot):
+            raise
+        except Exception as error:
+            raise UnsupportedOperation(
+                f"{subject.name} runs in float64 but not in exact arithmetic, where {said(error)}{place(error, module)}; "
+                "operations that leave torch (numpy, data_ptr, tolist) cannot be followed"
+            ) from error
+        finally:
+            calculus.record = None
+        jets = []
+        for name, axis in subject.axes.items():
+            x = found.get(name)
+            if x is None:
+                raise UnsupportedOperation(f"output {name!r} of {subject.name} is there in some runs only")
+            jet = x.jet if isinstance(x, Carrier) else calculus.lift(x)
+            jets.append(calculus.move(lambda t, a=axis: t.movedim(a, 0), jet) if axis else jet)  # type: ignore[misc]
+        if subject.axes and not any(jet.depends for jet in jets):
+            raise InvalidInput(
+                f"no output of {subject.name} depends on its parameters; return the output tensor, or a tuple, dict or "
+                "object that holds it"
+            )
+        return jets
 
 
 @contextmanager
-def evaluating(module: nn.Module) -> Iterator[None]:
-    """Evaluation mode for the time being: with dropout active a module is no function."""
-    modes = [(m, m.training) for m in module.modules()]
-    module.eval()
+def _plain_kernels() -> Iterator[None]:
+    """Attention by its definition: the fused kernels have no steps that could be followed."""
+    fast = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        with sdpa_kernel(SDPBackend.MATH):
+            yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fast)
+
+
+@contextmanager
+def _parameters(module: nn.Module, counted: Mapping[str, Tensor], carriers: Mapping[str, Carrier]) -> Iterator[None]:
+    """Put carriers in the place of parameters, wherever the same parameter is registered."""
+    by_identity = {id(p): carriers[name] for name, p in counted.items()}
+    swapped = []
+    for part in module.modules():
+        for name, p in part._parameters.items():
+            if p is not None and id(p) in by_identity:
+                swapped.append((part, name, p))
+    for part, name, p in swapped:
+        part._parameters[name] = by_identity[id(p)]  # type: ignore[assignment]
     try:
         yield
     finally:
-        for m, mode in modes:
-            m.training = mode
+        for part, name, p in swapped:
+            part._parameters[name] = p  # type: ignore[assignment]

@@ -7,11 +7,12 @@ import time
 import torch
 from torch import Tensor
 
-from symgauge.arithmetic.finite_field import Residues
+from symgauge.arithmetic.finite_field import Residues, gathered
 from symgauge.arithmetic.jet import Jet
-from symgauge.errors import InvalidInput, Undecided
-from symgauge.exact.acceptance import Acceptance, by_position
+from symgauge.errors import Undecided, UnsupportedOperation
+from symgauge.exact.acceptance import Acceptance, Key
 from symgauge.exact.evaluation import Evaluation
+from symgauge.exact.outputs import Positions, by_position, numbered, signatures
 from symgauge.exact.rank import Echelon
 from symgauge.exact.result import Output
 
@@ -36,19 +37,23 @@ class JacobianRows:
         self.seconds = {"probing": 0.0, "jacobian": 0.0, "rank": 0.0}
 
     @property
-    def per_position(self) -> int:
-        """Rows that one position gives."""
-        width = self.acceptance.width - (self.output == "probabilities")
-        return max(1, min(PER_POSITION, width))
+    def per_position(self) -> float:
+        """Rows that one position gives, on average over the outputs."""
+        positions = sum(count for count, _ in self.acceptance.widths)
+        return sum(count * self._per(width) for count, width in self.acceptance.widths) / positions
+
+    def _per(self, width: int) -> int:
+        return max(1, min(PER_POSITION, width - (self.output == "probabilities")))
 
     def _directions(self, width: int) -> Tensor:
         """Random output directions (width, per position); for probabilities they annihilate a shift of all logits."""
+        per = self._per(width)
         if self.output == "probabilities":
-            d = torch.randint(1, self.field.p, (width - 1, self.per_position), generator=self.generator)
+            d = torch.randint(1, self.field.p, (width - 1, per), generator=self.generator)
             return torch.cat([d, (self.field.p - d.sum(0) % self.field.p)[None] % self.field.p])
-        if self.per_position == width:
+        if per == width:
             return torch.eye(width, dtype=torch.int64)
-        return torch.randint(1, self.field.p, (width, self.per_position), generator=self.generator)
+        return torch.randint(1, self.field.p, (width, per), generator=self.generator)
 
     def _batch_size(self) -> int:
         widest = max(self.evaluation.calculus.widest, 1)
@@ -75,21 +80,41 @@ class JacobianRows:
         self.rows += added
         return added, gained
 
-    def _jacobian(self, chunk: list[tuple[Tensor, list[int]]]) -> Residues:
+    def _jacobian(self, chunk: list[tuple[Tensor, dict[int, Key]]]) -> Residues:
         batch = torch.stack([sequence for sequence, _ in chunk])
-        jet = self.evaluation(batch, tangents=True)
-        _check(jet)
-        self.slope = max(self.slope, jet.slope + 1)
-        if jet.tangent is None:
-            raise InvalidInput("the module's output does not depend on any of its parameters")
-        sequence = torch.tensor([i for i, (_, ps) in enumerate(chunk) for _ in ps], device=self.device)
-        position = torch.tensor([p for _, ps in chunk for p in ps], device=self.device)
+        jets = self.evaluation(batch, tangents=True, watched=True)
+        self._compare(jets, chunk)
+        blocks = []
+        for outputs in numbered(jets):
+            _check(outputs.jet)
+            self.slope = max(self.slope, outputs.jet.slope + 1)
+            blocks += self._rows(outputs, chunk)
+        return gathered(torch.cat, blocks)
+
+    def _rows(self, outputs: Positions, chunk: list[tuple[Tensor, dict[int, Key]]]) -> list[Residues]:
+        """Rows (…, P) of one output."""
+        jet, inside = outputs.jet, range(outputs.start, outputs.start + outputs.count)
+        picks = [(i, p - outputs.start) for i, (_, keys) in enumerate(chunk) for p in keys if p in inside]
+        per = self._per(outputs.width)
+        if jet.tangent is None or not picks:
+            return [Residues(torch.zeros((len(picks) * per, self.echelon.columns), dtype=torch.int64, device=self.device))]
+        sequence, position = torch.tensor(picks, device=self.device).mT
         shape = by_position(jet.shadow).shape
         picked = jet.tangent.map(lambda t: t.expand(-1, *jet.shape).reshape(t.shape[0], *shape)[:, sequence, position])
         projected = self.field.matmul(picked, Residues(self._directions(shape[-1]).to(self.device)))
         rows = projected.map(lambda t: t.reshape(t.shape[0], -1))  # (span, rows)
         whole = self.evaluation.calculus.widen(rows, jet.span, (0, self.echelon.columns))
-        return whole.map(lambda t: t.mT.contiguous())
+        return [whole.map(lambda t: t.mT.contiguous())]
+
+    def _compare(self, jets: list[Jet], chunk: list[tuple[Tensor, dict[int, Key]]]) -> None:
+        """The values must be those of the pass that chose these inputs."""
+        found = signatures(self.field, jets).tolist()
+        for row, (_, keys) in enumerate(chunk):
+            if any((p, *found[row][p]) != key for p, key in keys.items()):
+                raise UnsupportedOperation(
+                    f"{self.evaluation.subject.name} gave another value when it was run again on the same input in exact "
+                    "arithmetic, so it depends on what ran before or beside it; it is no function of one input"
+                )
 
 
 def _check(jet: Jet) -> None:

@@ -16,6 +16,11 @@ def _positive(**sizes: int) -> None:
             raise InvalidInput(f"{name} must be a positive integer, not {size!r}")
 
 
+def _axis(axis: int) -> None:
+    if axis not in (0, 1) or isinstance(axis, bool):
+        raise InvalidInput(f"batch_axis must be 0 (batch first) or 1 (time first), not {axis!r}")
+
+
 @dataclass(frozen=True)
 class Tokens:
     """Sequences of ``length`` token ids below ``vocabulary``: the module gets an int64 tensor (batch, length)."""
@@ -24,9 +29,12 @@ class Tokens:
     length: int
     keyword: str | None = None
     """Name of the module's argument that takes them; the first positional one by default."""
+    batch_axis: int = 0
+    """Axis on which the module takes the inputs of a batch: 1 for (length, batch), as torch's own layers by default."""
 
     def __post_init__(self) -> None:
         _positive(vocabulary=self.vocabulary, length=self.length)
+        _axis(self.batch_axis)
 
     @property
     def count(self) -> int:
@@ -49,9 +57,12 @@ class Vectors:
     length: int
     width: int
     keyword: str | None = None
+    batch_axis: int = 0
+    """1 for modules that take (length, batch, width)."""
 
     def __post_init__(self) -> None:
         _positive(length=self.length, width=self.width)
+        _axis(self.batch_axis)
 
     @property
     def count(self) -> None:
@@ -70,12 +81,15 @@ class Arrays:
 
     shape: tuple[int, ...]
     keyword: str | None = None
+    batch_axis: int = 0
+    """1 for modules that take the batch on their second axis."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.shape, tuple) or not self.shape:
             raise InvalidInput(f"shape must be a tuple of positive integers, not {self.shape!r}")
         for size in self.shape:
             _positive(shape=size)
+        _axis(self.batch_axis)
 
     @property
     def count(self) -> None:

@@ -8,6 +8,7 @@ from typing import Literal
 from torch import Tensor
 
 from symgauge.arithmetic.finite_field import Residues
+from symgauge.arithmetic.record import Piece
 from symgauge.errors import Undecided
 from symgauge.exact.rank import Echelon
 
@@ -52,13 +53,32 @@ class FibreDimension:
     output: Output
     failure_bound: float
     """Bound on the probability that the rank is too small, by bad luck of the random point; see docs/engine.md."""
+    conditional_on: tuple[str, ...]
+    """Functions whose values are fresh elements of the field: the bound supposes that those of unrelated arguments are
+    unrelated, and that relations between them are the ones that the engine keeps (docs/engine.md)."""
     seconds: float
+    notes: tuple[str, ...]
+    """What a reader must know: parameters that were held, outputs that were left out, branches that were taken."""
+    pieces: tuple[Piece, ...]
+    """Thresholds at which units were on one side for every probe: the rank is that of this piece of the function."""
+    jumping: int
+    """Directions of the kernel that move where the function jumps, and so change it although no derivative says so."""
+    jumps: tuple[str, ...]
+    """The thresholds that they move."""
+    generic_rank: int | None
+    """For the module's own point: the rank at a random point."""
     points: tuple[PointRank, ...]
     theta: Tensor = field(repr=False)
     """The parameter point (P,) float64."""
     names: tuple[tuple[str, int], ...] = field(repr=False)
     echelon: Echelon = field(repr=False)
     """Row space of the Jacobian over the prime with the highest rank."""
+    float_rank: int | None = None
+    """The rank that a second witness found: singular values of the plain module's float64 Jacobian at the same point."""
+    gap: float | None = None
+    """How far its smallest kept singular value is above the rest."""
+    witness: str = "no second witness was asked"
+    """Why there is no second witness, or empty."""
 
     def kernel(self) -> Residues:
         """A basis (nullity, P) of the kernel, modulo the prime with the highest rank."""
@@ -79,7 +99,29 @@ class FibreDimension:
             )
         if not self.agree:
             return f"the primes disagree ({ranks}); repeat with another seed or more primes"
+        if self.float_rank is not None and self.float_rank != self.rank:
+            return (
+                f"the second witness contradicts: the exact rank is {self.rank}, but the float64 Jacobian of the plain module "
+                f"at the same point has rank {self.float_rank}, with a gap of {self.gap:.0e}; functions in this module are "
+                "related in a way that the exact engine does not know"
+            )
+        if self.jumping:
+            return (
+                f"{self.jumping} directions of the kernel move where the function jumps ({'; '.join(self.jumps)}), which no "
+                f"derivative sees, so the fibre's dimension is between {self.nullity - self.jumping} and {self.nullity}"
+            )
+        if self.pieces:
+            return (
+                f"units were on one side of a threshold at every probe ({'; '.join(map(str, self.pieces))}), so {self.nullity} "
+                "is the dimension on this piece of the function, an upper bound of the generic one; other inputs, or "
+                "another seed, may reach the other side"
+            )
         return ""
+
+    @property
+    def singular(self) -> bool:
+        """Whether the module's own point has a lower rank than a random one: the nullity is then an upper bound only."""
+        return self.generic_rank is not None and self.rank < self.generic_rank
 
     def require_decided(self) -> FibreDimension:
         """This result, or :class:`~symgauge.errors.Undecided` with the reason for doubt."""
@@ -102,5 +144,15 @@ class FibreDimension:
             "seed": self.seed,
             "output": self.output,
             "failure_bound": self.failure_bound,
+            "conditional_on": list(self.conditional_on),
+            "notes": list(self.notes),
+            "pieces": [str(piece) for piece in self.pieces],
+            "jumping": self.jumping,
+            "generic_rank": self.generic_rank,
+            "upper_bound_only": self.singular,
+            "float_rank": self.float_rank,
+            "gap": self.gap,
+            "witness": self.witness,
+            "doubt": self.doubt,
             "seconds": round(self.seconds, 3),
         }

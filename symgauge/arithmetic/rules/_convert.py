@@ -36,6 +36,11 @@ def value_alone(x: Jet) -> Jet:
     return replace(x, tangent=None, span=(0, 0))
 
 
+def total(calculus: Calculus, x: Jet, dims: list[int], keepdim: bool = False) -> Jet:
+    """The sum over ``dims``; over none it is x itself."""
+    return calculus.sum(x, dims, keepdim) if dims else x
+
+
 def axes(x: Jet, dim: Any) -> list[int]:
     """Axes as torch names them (a number, a list, nothing for all), counted from the front."""
     n = x.shadow.dim()

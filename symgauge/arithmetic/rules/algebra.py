@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -9,7 +10,7 @@ from torch import Tensor
 
 from symgauge.arithmetic.carrier import rule
 from symgauge.arithmetic.jet import Calculus, Jet
-from symgauge.arithmetic.rules._convert import as_jet, axes, back, both, last
+from symgauge.arithmetic.rules._convert import as_jet, axes, back, both, last, total
 from symgauge.errors import UnsupportedOperation
 
 aten = torch.ops.aten
@@ -101,28 +102,29 @@ def _dot(c: Calculus, a: Operand, b: Operand) -> Jet:
 
 @rule(aten.sum)
 def _sum(c: Calculus, x: Jet, dim: Any = None, keepdim: bool = False, **_: Any) -> Jet:
-    return c.sum(x, axes(x, dim), keepdim)
+    return total(c, x, axes(x, dim), keepdim)
 
 
 @rule(aten.mean)
 def _mean(c: Calculus, x: Jet, dim: Any = None, keepdim: bool = False, **_: Any) -> Jet:
-    return c.mean(x, axes(x, dim), keepdim)
+    return c.mean(x, axes(x, dim), keepdim) if x.shadow.dim() else x
 
 
 @rule(aten.var)
 def _var(c: Calculus, x: Jet, dim: Any = None, *, correction: float | None = None, keepdim: bool = False) -> Jet:
     dims = axes(x, dim)
-    centred = c.sub(x, c.mean(x, dims, keepdim=True))
-    count = 1
-    for d in dims:
-        count *= x.shape[d]
-    freedom = count - int(1 if correction is None else correction)
-    return c.divide_by_count(c.sum(c.mul(centred, centred), dims, keepdim), freedom)
+    centred = c.sub(x, _mean(c, x, dims, keepdim=True))
+    count = math.prod(x.shape[d] for d in dims)
+    freedom = count - (1 if correction is None else correction)
+    squares = total(c, c.mul(centred, centred), dims, keepdim)
+    if freedom == int(freedom):
+        return c.divide_by_count(squares, int(freedom))
+    return c.div(squares, as_jet(c, float(freedom), x.shadow.device))
 
 
 @rule(aten.cumsum)
 def _cumsum(c: Calculus, x: Jet, dim: int, **_: Any) -> Jet:
-    return x if x.shadow.dim() == 0 else c.cumsum(x, dim)
+    return c.cumsum(x, dim)
 
 
 @rule(aten.prod)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -9,7 +10,9 @@ from torch import Tensor
 
 from symgauge.arithmetic.carrier import rule
 from symgauge.arithmetic.jet import Calculus, Jet
+from symgauge.arithmetic.places import where
 from symgauge.arithmetic.rules._convert import both
+from symgauge.errors import UnsupportedOperation
 
 aten = torch.ops.aten
 
@@ -25,17 +28,76 @@ def _decide(operation: Any) -> Any:
     return decide
 
 
+def _compare(name: str, operation: Any) -> Any:
+    """An inequality: the function may jump where the two sides are equal."""
+
+    def compare(c: Calculus, a: Any, b: Any) -> Tensor:
+        if isinstance(b, (Jet, Tensor)) or math.isfinite(b):
+            left, right = both(c, a, b)
+            c.jump(name, c.sub(left, right))
+        return operation(_shadow(a), _shadow(b))
+
+    return compare
+
+
+for _name in ("gt", "ge", "lt", "le"):
+    rule(getattr(aten, _name))(_compare(_name, getattr(aten, _name)))
+
+
+def _first(largest: bool, operation: Any) -> Any:
+    """Where an extreme entry stands: it jumps where the first two are equal."""
+
+    def find(c: Calculus, x: Jet, dim: int | None = None, keepdim: bool = False) -> Tensor:
+        flat = c.move(lambda t: t.reshape(-1), x) if dim is None else x
+        _note_choice(c, "argmax", flat, 1, -1 if dim is None else dim, largest)
+        return operation(x.shadow, dim, keepdim)
+
+    return find
+
+
+rule(aten.argmax)(_first(True, torch.argmax))
+rule(aten.argmin)(_first(False, torch.argmin))
+
+
+def _note_choice(c: Calculus, name: str, x: Jet, k: int, dim: int, largest: bool) -> None:
+    """Note which k entries are chosen, and the distance between the last chosen and the first that is not."""
+    if c.record is None or not x.depends or not x.shadow.dim() or not 0 < k < x.shape[dim]:
+        return
+    index = torch.topk(x.shadow, k + 1, dim, largest).indices
+    chosen = torch.zeros_like(x.shadow, dtype=torch.bool).scatter(dim, index.narrow(dim, 0, k), True)
+    c.chosen(name, x, chosen)
+    last, following = (c.move(lambda t, i=i: torch.gather(t, dim, index.narrow(dim, i, 1)), x) for i in (k - 1, k))
+    c.jump(name, c.sub(last, following) if largest else c.sub(following, last), ordered=True)
+
+
 for _operation in (
-    aten.gt, aten.ge, aten.lt, aten.le, aten.eq, aten.ne, aten.isnan, aten.isinf, aten.argmax,
-    aten.argmin, aten.nonzero, aten.sign, aten._local_scalar_dense, aten.logical_not,
+    aten.eq, aten.ne, aten.isnan, aten.isinf, aten.nonzero, aten.logical_not,
     aten.any, aten.all, aten.equal, aten.bitwise_not, aten.logical_and, aten.logical_or,
 ):  # fmt: skip
     rule(_operation)(_decide(_operation))
 
 
+@rule(aten._local_scalar_dense)
+def _item(c: Calculus, x: Jet) -> Any:
+    """A Python number has left exact arithmetic; of a value that depends on parameters it would lose their derivatives."""
+    if x.depends:
+        raise UnsupportedOperation(
+            f".item(), float(), int() or bool() of a value that depends on parameters{where()} takes it out of exact "
+            "arithmetic, and its derivatives would be lost; keep it a tensor"
+        )
+    return x.shadow.item()
+
+
+@rule(aten.sign)
+def _sign(c: Calculus, x: Jet) -> Tensor:
+    c.jump("sign", x)
+    return torch.sign(x.shadow)
+
+
 @rule(aten.topk)
 def _topk(c: Calculus, x: Jet, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Jet, Tensor]:
     dim %= x.shadow.dim()
+    _note_choice(c, "topk", x, k, dim, largest)
     index = torch.topk(x.shadow, k, dim, largest, sorted).indices
     return c.move(lambda t: torch.gather(t, dim, index), x), index
 
@@ -84,6 +146,7 @@ def _amax(c: Calculus, x: Jet, dim: Any = (), keepdim: bool = False) -> Jet:
 def _pick(largest: bool) -> Any:
     def pick(c: Calculus, a: Any, b: Any) -> Jet:
         a, b = both(c, a, b)
+        c.threshold("maximum" if largest else "minimum", c.sub(a, b))
         return c.select((a.shadow > b.shadow) == largest, a, b)
 
     return pick

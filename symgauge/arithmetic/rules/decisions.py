@@ -9,14 +9,30 @@ from torch import Tensor
 
 from symgauge.arithmetic.carrier import rule
 from symgauge.arithmetic.jet import Calculus, Jet
+from symgauge.arithmetic.record import STEP
 from symgauge.arithmetic.rules._convert import axes
 from symgauge.arithmetic.rules.comparison import _along, _decide
 
 aten = torch.ops.aten
 
+def _step(operation: Any) -> Any:
+    """A step function: its derivative is 0, and it jumps."""
+
+    def step(c: Calculus, *args: Any, **kwargs: Any) -> Any:
+        for x in args:
+            if isinstance(x, Jet):
+                c.jump(STEP, x, ordered=True)
+        return operation(*(x.shadow if isinstance(x, Jet) else x for x in args), **kwargs)
+
+    return step
+
+
+for _operation in (aten.floor, aten.ceil, aten.round, aten.trunc, aten.floor_divide, aten.bucketize, aten.searchsorted):
+    rule(_operation)(_step(_operation))
+
 for _operation in (
-    aten.floor, aten.ceil, aten.round, aten.trunc, aten.sgn, aten.signbit, aten.floor_divide, aten.heaviside,
-    aten.isneginf, aten.isposinf, aten.logical_xor, aten.bucketize, aten.searchsorted, aten.isin, aten.count_nonzero,
+    aten.sgn, aten.signbit, aten.heaviside,
+    aten.isneginf, aten.isposinf, aten.logical_xor, aten.isin, aten.allclose,
 ):  # fmt: skip
     rule(_operation)(_decide(_operation))
 

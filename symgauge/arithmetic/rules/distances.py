@@ -10,7 +10,7 @@ from torch import Tensor
 
 from symgauge.arithmetic.carrier import rule
 from symgauge.arithmetic.jet import Calculus, Jet
-from symgauge.arithmetic.rules._convert import axes, both, filled
+from symgauge.arithmetic.rules._convert import as_jet, axes, both, filled, total
 from symgauge.arithmetic.rules.comparison import _along
 from symgauge.arithmetic.rules.piecewise import _abs
 from symgauge.arithmetic.rules.powers import power
@@ -32,10 +32,10 @@ def _vector_norm(
             size = _along(ord > 0)(c, size, d, keepdim)[0]
         return size
     if ord == 2:
-        return c.sqrt(c.sum(c.mul(x, x), dims, keepdim))
+        return c.sqrt(total(c, c.mul(x, x), dims, keepdim))
     even = ord == int(ord) and int(ord) % 2 == 0
-    total = c.sum(power(c, x if even else _abs(c, x), ord), dims, keepdim)
-    return total if ord == 1 else power(c, total, 1 / ord)
+    powers = total(c, power(c, x if even else _abs(c, x), ord), dims, keepdim)
+    return powers if ord == 1 else power(c, powers, 1 / ord)
 
 
 @rule(aten._cdist_forward)
@@ -45,6 +45,5 @@ def _cdist(c: Calculus, a: Jet | Tensor, b: Jet | Tensor, p: float, mode: int | 
     difference = c.sub(c.move(lambda t: t.unsqueeze(-2), a), c.move(lambda t: t.unsqueeze(-3), b))
     same = (difference.shadow == 0).all(-1)
     apart = c.select(same.unsqueeze(-1), filled(c, difference, 1.0), difference)
-    distance = _vector_norm(c, apart, p, -1)
-    assert isinstance(distance, Jet)
+    distance = as_jet(c, _vector_norm(c, apart, p, -1))
     return c.select(same, filled(c, distance, 0.0), distance)

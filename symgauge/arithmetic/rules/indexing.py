@@ -107,6 +107,6 @@ def _copy(c: Calculus, x: Jet, source: Jet | Tensor, non_blocking: bool = False)
     return c.expand(as_jet(c, source), x.shape)
 
 
-@rule(aten.fill_, aten.zero_)
+@rule(aten.fill, aten.fill_, aten.zero_)
 def _fill(c: Calculus, x: Jet, value: Any = 0) -> Jet:
     return c.expand(as_jet(c, value, x.shadow.device), x.shape)

@@ -14,15 +14,18 @@ from symgauge.errors import UnsupportedOperation
 
 aten = torch.ops.aten
 Bound = Jet | Tensor | float | None
+_TINY, _HUGE = 1e-4, 1e4
 
 
 @rule(aten.relu)
 def _relu(c: Calculus, x: Jet) -> Jet:
+    c.threshold("relu", x)
     return c.select(x.shadow > 0, x, filled(c, x, 0.0))
 
 
 @rule(aten.leaky_relu)
 def _leaky_relu(c: Calculus, x: Jet, negative_slope: float = 0.01) -> Jet:
+    c.threshold("leaky_relu", x)
     return c.select(x.shadow > 0, x, c.scale(x, negative_slope))
 
 
@@ -38,7 +41,13 @@ def _rrelu(
 
 @rule(aten.abs)
 def _abs(c: Calculus, x: Jet) -> Jet:
+    c.threshold("abs", x)
     return c.select(x.shadow >= 0, x, c.neg(x))
+
+
+def _is_guard(bound: Bound) -> bool:
+    """Whether a bound is there against division by zero or overflow only, and not to be met by any input of note."""
+    return isinstance(bound, (int, float)) and bound != 0 and not _TINY < abs(bound) < _HUGE
 
 
 @rule(aten.clamp)
@@ -48,9 +57,13 @@ def _clamp(c: Calculus, x: Jet | Tensor, min: Bound = None, max: Bound = None) -
     result = as_jet(c, x, device)
     if min is not None:
         low = as_jet(c, min, device)
+        if not _is_guard(min):
+            c.threshold("clamp", c.sub(result, low))
         result = c.select(result.shadow >= low.shadow, result, low)
     if max is not None:
         high = as_jet(c, max, device)
+        if not _is_guard(max):
+            c.threshold("clamp", c.sub(high, result))
         result = c.select(result.shadow <= high.shadow, result, high)
     return result
 

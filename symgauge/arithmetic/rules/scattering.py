@@ -107,7 +107,7 @@ def _index_reduce(
 def _put(c: Calculus, x: Jet | Tensor, index: Tensor, source: Jet | Tensor, accumulate: bool = False) -> Jet:
     target, values = both(c, x, source)
     if accumulate:
-        return _scatter_into(c, target, index.reshape(-1), values, "sum", True)
+        return _scatter_into(c, target, index.reshape(-1) % target.shadow.numel(), values, "sum", True)
 
     def put(parts: Any) -> Tensor:
         flat = parts[0].reshape(-1).index_put((index.reshape(-1),), parts[1].reshape(-1))

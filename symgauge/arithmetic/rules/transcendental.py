@@ -20,6 +20,8 @@ from symgauge.arithmetic.rules.algebra import _cumsum
 aten = torch.ops.aten
 _ARC_TANGENT = 11
 """Tag of the hash that stands for the arc tangent."""
+_OVERFLOW = 600.0
+"""Above this the shadow of an exponential is close to infinity, so the largest term is taken out first."""
 
 
 # ----- exponentials and logarithms
@@ -72,8 +74,14 @@ def _weights(c: Calculus, x: Jet, largest: Tensor) -> Jet:
 @rule(aten.logsumexp)
 def _logsumexp(c: Calculus, x: Jet, dim: Any, keepdim: bool = False) -> Jet:
     dims = axes(x, dim)
+    if not dims:
+        return x
     largest = x.shadow.amax(tuple(dims), keepdim=True)
-    return c.log(c.sum(_weights(c, x, largest), dims, keepdim))
+    if not bool((largest > _OVERFLOW).any()):
+        return c.log(c.sum(_weights(c, x, largest), dims, keepdim))
+    shift = c.lift(largest.round())
+    below = _logsumexp(c, c.sub(x, shift), dims, keepdim=True)
+    return c.move(lambda t: t if keepdim else t.squeeze(tuple(dims)), c.add(below, shift))
 
 
 @rule(aten.logcumsumexp)
@@ -204,7 +212,5 @@ def _atan2(c: Calculus, y: Jet | Tensor, x: Jet | Tensor) -> Jet:
     one = as_jet(c, 1.0, x.shadow.device)
     across = _atan(c, c.div(y, c.select(upright, one, x)))
     along = c.neg(_atan(c, c.div(x, c.select(upright, y, one))))
-    turn = torch.where(upright, math.pi / 2, torch.where(x.shadow < 0, math.pi, 0.0)) * torch.where(
-        y.shadow < 0, -1.0, 1.0
-    )
-    return c.add(c.select(upright, along, across), c.lift(turn))
+    turn = math.pi * (x.shadow < 0).double() + math.pi / 2 * upright.double()
+    return c.add(c.select(upright, along, across), c.lift(torch.where(y.shadow < 0, -turn, turn)))

@@ -1,0 +1,190 @@
+"""What a run saw of the pieces that a function is made of: on which side of each threshold every unit was.
+
+A *site* is one threshold in the code (a ReLU, a clamp, a comparison), named by its module, operation and turn. Where a
+unit is on one side for every input, the rank is that of a piece of the function. Where a function *jumps* at a
+threshold (comparisons, top-k), a derivative does not see how parameters move the jump.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+from torch import Tensor
+
+from symgauge.arithmetic.finite_field import Residues
+from symgauge.arithmetic.places import current
+
+if TYPE_CHECKING:
+    from symgauge.arithmetic.jet import Jet
+
+STEP = "rounding"
+"""The operation of sites that jump in many places, wherever their distance from 0 is."""
+_UNITS, _SAMPLES = 32, 4
+"""Jumps are looked at in so many units of a site, at so many inputs each."""
+
+
+class Key(NamedTuple):
+    """A site: the module whose forward is running, the operation, and which of its turns there it is."""
+
+    module: str
+    operation: str
+    turn: int
+
+
+@dataclass
+class Sides:
+    """For each entry but the batch axis, whether some input had it above (below) the threshold."""
+
+    above: Tensor
+    below: Tensor
+    first: Tensor
+    """The distances of the first run."""
+    moves: bool = False
+    """Whether they depend on the input; a threshold of parameters alone is a piece of parameter space, not of inputs."""
+    ordered: bool = False
+    """Whether one side is the only one there can be (the distance between the last chosen and the first not chosen)."""
+
+    def stuck(self) -> tuple[int, Tensor, Tensor]:
+        """(axis, never above, never below): units along the axis of which most are on one side everywhere."""
+        best: tuple[int, Tensor, Tensor] | None = None
+        axes = [a for a, n in enumerate(self.above.shape) if n > 1] or list(range(self.above.dim()))[-1:]
+        for axis in reversed(axes):
+            off, on = (~x.movedim(axis, 0).reshape(x.shape[axis], -1).any(1) for x in (self.above, self.below))
+            if best is None or int((off | on).sum()) > int((best[1] | best[2]).sum()):
+                best = axis, off, on
+        if best is None:
+            return 0, ~self.above.reshape(1), ~self.below.reshape(1)
+        return best
+
+
+class Jump(NamedTuple):
+    """A sample of a threshold that the function may jump at: its distance, and that by each parameter of the span."""
+
+    unit: int
+    distance: Residues
+    tangent: Residues
+    span: tuple[int, int]
+
+
+@dataclass
+class Record:
+    """The sites of one evaluation; ``start`` before each run of the module."""
+
+    sides: dict[Key, Sides] = field(default_factory=dict)
+    jumps: dict[Key, list[Jump]] = field(default_factory=dict)
+    branches: Counter[str] = field(default_factory=Counter)
+    """Module → how often its Python code branched on a value that depends on parameters."""
+    wanted: dict[Key, tuple[int, Tensor, Tensor]] | None = None
+    """While inputs are sought that put stuck units on their other side: what :meth:`Sides.stuck` said of each site."""
+    flips: Tensor | None = None
+    """(batch,) inputs of the last run that put a wanted unit on its other side."""
+    _turns: Counter[tuple[str, str]] = field(default_factory=Counter)
+    batch: int = 0
+
+    def start(self, batch: int) -> None:
+        self._turns.clear()
+        self.batch, self.flips = batch, None if self.wanted is None else torch.zeros(batch, dtype=torch.bool)
+
+    def _key(self, operation: str) -> Key:
+        self._turns[current(), operation] += 1
+        return Key(current(), operation, self._turns[current(), operation])
+
+    def side(self, operation: str, distance: Tensor, taint: Tensor | None) -> None:
+        """Note the sides of a threshold's ``distance`` (shadow; the batch on axis 0, alone or with positions)."""
+        self._side(self._key(operation), distance, taint, False)
+
+    def _side(self, key: Key, distance: Tensor, taint: Tensor | None, ordered: bool) -> None:
+        distance = distance.reshape(1) if distance.dim() == 0 else distance
+        good = torch.isfinite(distance)
+        if taint is not None:
+            good = good & ~taint
+        above, below = ((distance > 0) & good).cpu(), ((distance <= 0) & good).cpu()
+        known = self.sides.get(key)
+        if known is None:
+            self.sides[key] = Sides(above.any(0), below.any(0), distance, ordered=ordered)
+        else:
+            known.moves |= known.first.shape != distance.shape or not torch.equal(known.first, distance)
+            known.above, known.below = (
+                _merged(x, y.any(0)) for x, y in ((known.above, above), (known.below, below))
+            )
+        if self.wanted is not None and self.flips is not None and key in self.wanted:
+            axis, off, on = self.wanted[key]
+            self.flips |= self._flipped(above, axis, off) | self._flipped(below, axis, on)
+
+    def _flipped(self, there: Tensor, axis: int, stuck: Tensor) -> Tensor:
+        """Which inputs of the batch have a stuck unit there."""
+        nothing = torch.zeros(self.batch, dtype=torch.bool)
+        if not self.batch or len(there) % self.batch or there.dim() < axis + 2 or there.shape[axis + 1] != len(stuck):
+            return nothing
+        units = there.movedim(axis + 1, -1)[..., stuck]
+        return units.reshape(self.batch, -1).any(1)
+
+    def jump(self, operation: str, distance: Jet, ordered: bool = False) -> None:
+        """Note a threshold that the function may jump at, with derivatives where the run has them."""
+        key = self._key(operation)
+        self._side(key, distance.shadow, distance.taint, ordered)
+        if distance.tangent is None or len(self.jumps.get(key, ())) >= _UNITS * _SAMPLES:
+            return
+        shape = distance.shape
+        units = shape[-1] if shape else 1
+        flat = torch.arange(max(distance.shadow.numel(), 1)).reshape(-1, units)
+        usable = torch.isfinite(distance.shadow)
+        if distance.taint is not None:
+            usable = usable & ~distance.taint.expand(shape)
+        usable = usable.reshape(-1, units).cpu()
+        kept = self.jumps.setdefault(key, [])
+        value = distance.value.map(lambda t: t.reshape(-1))
+        tangent = distance.tangent.map(lambda t: t.expand(-1, *shape).reshape(t.shape[0], -1))
+        for unit in range(min(units, _UNITS)):
+            for entry in flat[usable[:, unit], unit][:_SAMPLES].tolist():
+                kept.append(
+                    Jump(
+                        unit,
+                        value.map(lambda t, e=entry: t[e]),
+                        tangent.map(lambda t, e=entry: t[:, e].clone()),
+                        distance.span,
+                    )
+                )
+
+
+def _merged(known: Tensor, new: Tensor) -> Tensor:
+    """Either; where shapes vary, as the numbers of routed tokens do, by the last axis if that at least is the same."""
+    if known.shape == new.shape:
+        return known | new
+    if known.dim() and new.dim() and known.shape[-1] == new.shape[-1]:
+        return known.reshape(-1, known.shape[-1]).any(0) | new.reshape(-1, new.shape[-1]).any(0)
+    return known.any() | new.any()
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A threshold at which some units were on one side for every probe."""
+
+    module: str
+    operation: str
+    units: int
+    never_above: tuple[int, ...]
+    never_below: tuple[int, ...]
+
+    def __str__(self) -> str:
+        parts = [
+            f"{len(stuck)} never {side}" for stuck, side in ((self.never_above, "above"), (self.never_below, "below"))
+            if stuck
+        ]  # fmt: skip
+        return f"{self.operation} in {self.module or 'the module'}: of {self.units} units {' and '.join(parts)}"
+
+
+def pieces(record: Record) -> tuple[Piece, ...]:
+    """The sites with units on one side."""
+    found = []
+    for key, sides in record.sides.items():
+        if not sides.moves or sides.ordered:
+            continue
+        _, off, on = sides.stuck()
+        if bool((off | on).any()):
+            never = [tuple(torch.nonzero(x).flatten().tolist()) for x in (off, on)]
+            found.append(Piece(key.module, key.operation, len(off), *never))
+    return tuple(found)

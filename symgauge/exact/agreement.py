@@ -1,0 +1,170 @@
+"""Before a module is measured: is it a function of one input, and does its exact run compute what the module computes?
+
+The module is run as it is, in float64 at the same point: a batch, each input alone, and the batch once more. Whatever
+differs there is no function of one input. The float64 reference of the exact run must agree with it.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+
+import torch
+from torch import Tensor, nn
+
+from symgauge.blame import place, said
+from symgauge.errors import InvalidInput, SymgaugeError, Undecided, UnsupportedOperation
+from symgauge.exact.evaluation import Evaluation
+from symgauge.exact.probes import Tokens
+from symgauge.exact.subject import Subject
+from symgauge.plain import float64, prepare
+
+_BATCH = 3
+_REPEATS = 8
+"""Runs that tell a module that changes by chance from one whose inputs see one another."""
+_CLOSE = 1e-6
+"""Of the largest output: far above rounding in float64, far below any other function's values."""
+
+
+def check_agreement(evaluation: Evaluation, seed: int) -> None:
+    """Find the batch axis of each output of the subject, and compare the exact run with the plain one.
+
+    Raises:
+        InvalidInput: the plain module fails; its inputs see one another; a number for the whole batch; randomness.
+        UnsupportedOperation: the exact run gives other values. Undecided: values that are not finite.
+    """
+    subject, theta = evaluation.subject, evaluation.theta
+    batch = subject.inputs.draw(_BATCH, torch.Generator().manual_seed(seed)).to(theta.device)
+    plain = copy.deepcopy(subject.plain)
+    prepare(plain, [name for name, _ in subject.counted], theta, theta.device)
+    together = _run(subject, plain, batch)
+    alone = [_run(subject, plain, x[None]) for x in batch]
+    again = _run(subject, plain, batch)
+    if not together:
+        raise InvalidInput(f"{subject.name} returns no tensor of real numbers")
+    if not _same(together, again):
+        raise _unsteady(subject)
+    subject.axes = {name: axis for name in together if (axis := _batch_axis(subject, name, together, alone)) is not None}
+    if not subject.axes:
+        raise InvalidInput(f"no output of {subject.name} depends on its input and counts the inputs of a batch")
+    for name, axis in subject.axes.items():
+        if not all(bool(torch.isfinite(x).all()) for x in (together[name],)):
+            raise Undecided(
+                f"output {name!r} of {subject.name} is not finite in float64 at this point, so branches (ReLU, top-k, masks) "
+                "cannot be trusted; pass another seed"
+            )
+        if not all(_close(together[name].select(axis, i), alone[i][name].select(axis, 0)) for i in range(_BATCH)):
+            if not all(_same(together, _run(subject, plain, batch)) for _ in range(_REPEATS)):
+                raise _unsteady(subject)
+            raise InvalidInput(f"the inputs of a batch see one another in {subject.name}{_hint(subject, plain, batch)}")
+    shadows = evaluation(batch, tangents=False, watched=True)
+    for name, jet in zip(subject.axes, shadows, strict=True):
+        if not _close(jet.shadow, together[name].movedim(subject.axes[name], 0)):
+            raise UnsupportedOperation(
+                f"{subject.name} computes something else in exact arithmetic than by itself (output {name!r} differs by "
+                f"{float((jet.shadow - together[name].movedim(subject.axes[name], 0)).abs().max()):.1e}): it reads "
+                "weights or state in a way that is not followed; take weights from registered parameters in every call"
+            )
+
+
+def _unsteady(subject: Subject) -> InvalidInput:
+    return InvalidInput(
+        f"{subject.name} gives another output when it is run again on the same input: it draws random numbers or keeps what "
+        "it saw before, so it is no function to measure; take the noise or the memory out"
+    )
+
+
+def _run(subject: Subject, plain: nn.Module, batch: Tensor) -> dict[str, Tensor]:
+    try:
+        with float64(), torch.no_grad(), torch.random.fork_rng(devices=[]):
+            torch.seed()
+            return {name: x.detach().double() for name, x in subject.call(plain, batch).items()}
+    except SymgaugeError:
+        raise
+    except Exception as error:
+        takes = _describe(subject)
+        raise InvalidInput(f"running {subject.name} on {takes} raised {said(error)}{place(error, plain)}{_advice(subject, error)}") from error
+
+
+def _describe(subject: Subject) -> str:
+    inputs = subject.inputs
+    sizes = ", ".join(
+        f"{f.name}={getattr(inputs, f.name)!r}"
+        for f in dataclasses.fields(inputs)
+        if getattr(inputs, f.name) not in (None, 0)
+    )
+    return f"{type(inputs).__name__}({sizes})"
+
+
+def _advice(subject: Subject, error: Exception) -> str:
+    text = str(error)
+    if not isinstance(subject.inputs, Tokens) and ("indices" in text or "embedding" in text):
+        return "; a module that looks embeddings up takes symgauge.Tokens(vocabulary, length)"
+    if isinstance(subject.inputs, Tokens) and isinstance(error, IndexError):
+        return "; the vocabulary or the length is larger than the module's table"
+    return ""
+
+
+def _batch_axis(subject: Subject, name: str, together: dict[str, Tensor], alone: list[dict[str, Tensor]]) -> int | None:
+    """The axis that has three entries for three inputs and one for one; None for an output that never changes."""
+    many, one = together[name], alone[0].get(name)
+    axes = []
+    if one is not None and one.dim() == many.dim():
+        differ = [a for a in range(many.dim()) if one.shape[a] != many.shape[a]]
+        axes = [a for a in differ if (one.shape[a], many.shape[a]) == (1, _BATCH)]
+        if not differ and many.dim() and _close(many, one) and not _reads(many, alone, name):
+            return None
+        if len(differ) == len(axes) == 1:
+            return axes[0]
+    if len(axes) > 1:
+        raise InvalidInput(
+            f"output {name!r} of {subject.name} compares the inputs of a batch with one another (shape "
+            f"{tuple(many.shape)} for {_BATCH} inputs), so it is no function of one input; name others by outputs="
+        )
+    raise InvalidInput(
+        f"output {name!r} of {subject.name} has the shape {tuple(many.shape)} for {_BATCH} inputs and "
+        f"{tuple(one.shape) if one is not None else 'nothing'} for one: it has no entries for each input (a loss?); measure "
+        "the function itself, such as logits"
+    )
+
+
+def _reads(many: Tensor, alone: list[dict[str, Tensor]], name: str) -> bool:
+    """Whether an output without a batch axis depends on the input all the same."""
+    return not all(name in x and _close(many, x[name]) for x in alone)
+
+
+def _hint(subject: Subject, plain: nn.Module, batch: Tensor) -> str:
+    """What to do where inputs see one another: another batch axis, if that mends it."""
+    inputs = subject.inputs
+    other = 1 - inputs.batch_axis
+    wanted = f"pass {type(inputs).__name__}(…, batch_axis={other})"
+    if batch.dim() >= 2:
+        twin = copy.copy(subject)
+        twin.inputs = dataclasses.replace(inputs, batch_axis=other)
+        try:
+            together, one = (_run(twin, plain, x).get for x in (batch, batch[:1]))
+            name = next(iter(subject.axes))
+            whole, first = together(name), one(name)
+            if whole is not None and first is not None and whole.dim() > other and _close(
+                whole.select(other, 0), first.select(other, 0)
+            ):
+                return f", because it takes the batch on axis {other} (time first, torch's default): {wanted}"
+        except Exception:
+            return "; it is no function of one input (batch statistics, attention across the batch?)"
+    return "; it is no function of one input (batch statistics, attention across the batch?)"
+
+
+def _same(a: dict[str, Tensor], b: dict[str, Tensor]) -> bool:
+    return a.keys() == b.keys() and all(_close(a[name], b[name]) for name in a)
+
+
+def _close(a: Tensor, b: Tensor) -> bool:
+    if a.shape != b.shape:
+        return False
+    a, b = a.double(), b.double()
+    finite = torch.isfinite(a)
+    if not torch.equal(finite, torch.isfinite(b)) or not torch.equal(a[~finite & ~a.isnan()], b[~finite & ~b.isnan()]):
+        return False
+    if not bool(finite.any()):
+        return True
+    return float((a - b)[finite].abs().max()) <= _CLOSE * float(a[finite].abs().max())

@@ -1,0 +1,74 @@
+"""A private copy of a user's module: what is measured is the copy, and the module itself is left exactly as it was."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from symgauge.errors import InvalidInput
+
+
+def private_copy(module: nn.Module) -> nn.Module:
+    """A copy in evaluation mode that shares no tensor with ``module``.
+
+    The flags are set without calling ``eval()``, which some modules (merged adapters) take as an order to rewrite weights.
+
+    Raises:
+        InvalidInput: the module is compiled TorchScript, is not initialised yet, or cannot be copied.
+    """
+    module = getattr(module, "_orig_mod", module)  # what torch.compile wraps
+    for name, part in module.named_modules():
+        if isinstance(part, (torch.jit.ScriptModule, torch.jit.ScriptFunction)):
+            raise InvalidInput(
+                f"{_called(module, name)} is TorchScript, whose operations cannot be followed; measure the Python module "
+                "it was made from"
+            )
+    for name, tensor in (*module.named_parameters(), *module.named_buffers()):
+        if isinstance(tensor, (nn.parameter.UninitializedParameter, nn.parameter.UninitializedBuffer)):
+            raise InvalidInput(
+                f"{name!r} has no shape yet, because its module is lazy; run the module once on an example input first"
+            )
+        if tensor.is_meta:
+            raise InvalidInput(f"{name!r} is on the meta device and holds no numbers; give a module with weights")
+    # Tensors that came out of a computation cannot be copied by torch; they stay marked by requiring gradients.
+    memo: dict[int, Any] = {}
+    for tensor in _held_tensors(module):
+        if not tensor.is_leaf:
+            memo[id(tensor)] = tensor.detach().clone().requires_grad_(tensor.requires_grad)
+    try:
+        twin = copy.deepcopy(module, memo)
+    except Exception as error:  # whatever a user's class raises
+        raise InvalidInput(
+            f"{type(module).__name__} cannot be copied ({type(error).__name__}: {str(error)[:120]}), and it is measured "
+            "on a copy so that it stays as it is; make copy.deepcopy(module) work"
+        ) from error
+    for part in twin.modules():
+        part.training = False
+    return twin
+
+
+def _called(module: nn.Module, name: str) -> str:
+    return f"submodule {name!r}" if name else type(module).__name__
+
+
+def _held_tensors(module: nn.Module) -> Iterator[Tensor]:
+    """Tensors that modules hold beside their parameters and buffers, also in lists, tuples and dicts."""
+
+    def inside(value: Any, depth: int) -> Iterator[Tensor]:
+        if isinstance(value, Tensor):
+            yield value
+        elif depth and isinstance(value, dict):
+            for x in value.values():
+                yield from inside(x, depth - 1)
+        elif depth and isinstance(value, (list, tuple)):
+            for x in value:
+                yield from inside(x, depth - 1)
+
+    for part in module.modules():
+        for key, value in vars(part).items():
+            if key not in ("_parameters", "_modules"):
+                yield from inside(value, 3)
