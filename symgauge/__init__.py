@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Account": "symgauge.exact.accounting",
     "Architecture": "symgauge.architecture",
+    "Arrays": "symgauge.exact.probes",
     "AttentionParameters": "symgauge.algorithms",
     "Experts": "symgauge.architecture",
     "FibreDimension": "symgauge.exact.dimension",
@@ -28,7 +29,6 @@ _HOMES = {
     "Undecided": "symgauge.errors",
     "UnsupportedModel": "symgauge.errors",
     "UnsupportedOperation": "symgauge.errors",
-    "Arrays": "symgauge.exact.probes",
     "Vectors": "symgauge.exact.probes",
     "account": "symgauge.exact.accounting",
     "account_for": "symgauge.exact.accounting",
