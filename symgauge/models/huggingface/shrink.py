@@ -29,6 +29,8 @@ class Plan:
     """Every width is the stream's, where parts are added to each other."""
     both: bool = False
     """An encoder and a decoder."""
+    flat: bool = False
+    """One layer, where each output needs the roots of all positions of all layers at once."""
 
 
 PLANS = (Plan(), Plan(ratios=True), Plan(special=True), Plan(equal=True), Plan(ratios=True, special=True),
@@ -90,7 +92,9 @@ def shrink(fields: dict[str, Any], plan: Plan) -> dict[str, Any]:
     """The fields of a small configuration; ``fields`` are all fields of the original, as ``to_dict`` gives them."""
     kept = _layers_kept(fields)
     if fields.get("is_encoder_decoder"):
-        plan = replace(plan, both=True)
+        plan = replace(plan, both=True, flat=True)
+    if {"image_size", "patch_size", "conv_stride", "num_mel_bins"} & set(fields):
+        plan = replace(plan, flat=True)
     fields = {name: value for name, value in fields.items() if not _DERIVED.fullmatch(name)}
     return {name: _small(name, value, fields, kept, plan) for name, value in fields.items()}
 
@@ -175,7 +179,7 @@ def _size(name: str, value: int, fields: dict[str, Any], kept: list[int] | None,
     if name.endswith("_offset"):
         return 1
     if _LAYERS.fullmatch(name) and not _LAYER_KEEP.fullmatch(name):
-        return len(kept) if kept and value == _depth(fields) else 1 if plan.both else 2
+        return len(kept) if kept and value == _depth(fields) else 1 if plan.flat else 2
     if _POSITIONS.fullmatch(name):
         return SEEN_TWICE if plan.both else POSITIONS
     if re.fullmatch(r"\w*vocab_size|num_embeddings", name):
