@@ -174,7 +174,7 @@ def _located(path: Path) -> Iterator[None]:
     try:
         yield
     except SymgaugeError as error:
-        if str(path) in str(error):
+        if str(error).startswith(str(path)):
             raise
         raise type(error)(f"{path}: {error}") from error
 
@@ -310,7 +310,9 @@ def blaming(doing: str, module: nn.Module | None = None, show: bool = False) -> 
     """
     try:
         yield
-    except SymgaugeError:
+    except SymgaugeError as error:
+        if show and error.__cause__ is not None:
+            tracebacks.print_exception(error.__cause__, file=sys.stderr)
         raise
     except (Exception, SystemExit) as error:
         if show:

@@ -42,7 +42,7 @@ OutputOption = Annotated[str, typer.Option("--output", help="logits, or probabil
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Everything random follows from it.")]
 DeviceOption = Annotated[str, typer.Option("--device", help="cpu or cuda.")]
 PrimesOption = Annotated[
-    str, typer.Option("--primes", metavar="P,Q", help="Primes below 2^31 that are 3 modulo 4; two by default.")
+    str, typer.Option("--primes", metavar="P,Q", help="Primes P below 2^31 with (P - 1)/2 prime; two by default.")
 ]
 PointOption = Annotated[str, typer.Option("--point", help="random: a generic point; own: the module's parameters.")]
 AsIsFlag = Annotated[bool, typer.Option("--as-is", help="Do not scale a configuration down, whatever its size.")]

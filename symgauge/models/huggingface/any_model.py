@@ -88,6 +88,8 @@ def _plain(config: Config) -> None:
     for part in (config, config.get_text_config()):
         if hasattr(part, "use_cache"):
             part.use_cache = False
+        if hasattr(part, "reorder_and_upcast_attn"):
+            part.reorder_and_upcast_attn = False  # single precision in between, and else no difference
 
 
 def any_model(

@@ -23,8 +23,14 @@ _POSITIVE = re.compile(
     r"|num_key_value_heads|(num_|n_)(hidden_)?layers?|vocab_size|max_position_embeddings|n_positions"
     r"|image_size|patch_size|num_channels)"
 )
+_LAYERS = re.compile(r"(num_|n_|encoder_|decoder_)?(hidden_|encoder_|decoder_)?layers?|\w+_layers|depth|num_blocks")
+_DEEP = 2000
+"""Layers that a model has at most; building many more would take forever."""
 _SIZES = re.compile(r"(num|n)_\w+|\w+_(size|dim|heads|layers|embeddings)|d_\w+")
-_NOT_SIZES = re.compile(r"\w*(token|index|_id|nan)\w*|n_group\w*|num_ln_\w+")
+_NOT_LAYERS = re.compile(r"(num_|n_|encoder_|decoder_)?(hidden_|encoder_|decoder_)?layers?|\w+_layers|depth|num_blocks")
+_DEEP = 2000
+"""Layers that a model has at most; building many more would take forever."""
+_SIZES = re.compile(r"\w*(token|index|_id|nan)\w*|n_group\w*|num_ln_\w+")
 _EPSILON = re.compile(r"(\w*_)?eps(ilon)?(_\w+)?")
 
 
@@ -115,6 +121,8 @@ def check_fields(fields: dict[str, Any]) -> None:
             continue
         if isinstance(value, float) and math.isnan(value):
             raise InvalidInput(f"configuration field {name!r} is NaN")
+        if isinstance(value, int) and value > _DEEP and _LAYERS.fullmatch(name):
+            raise InvalidInput(f"configuration field {name!r} is {quoted(value, 30)}; no model has so many layers")
         if isinstance(value, int) and abs(value) >= _INTEGERS:
             raise InvalidInput(f"configuration field {name!r} is {quoted(value, 30)}, more than any model has")
         if _EPSILON.fullmatch(name) and not 0 <= value < math.inf:

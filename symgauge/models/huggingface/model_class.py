@@ -27,7 +27,7 @@ def import_transformers() -> Any:
 
 def near(name: str, known: Any) -> str:
     """" (did you mean …?)" for a name that is a slip of the pen away from known ones, else nothing."""
-    close = difflib.get_close_matches(name[:60].lower(), list(known), n=3, cutoff=0.75)
+    close = difflib.get_close_matches(name[:60].lower(), sorted(set(known)), n=3, cutoff=0.75)
     return f"; did you mean {' or '.join(close)}?" if close else ""
 
 

@@ -12,7 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 WIDTH = 8
-VOCABULARY = 29
+INNER = 3
+VOCABULARY = 21
+"""More tokens than what a network beside attention adds and reads in the first layer has numbers, per channel: see
+:func:`symgauge.symmetries.limits`."""
 POSITIONS = 6
 SEEN_TWICE = 3
 """Positions of an encoder-decoder, which has them twice, and where all that is encoded must have its roots at once."""
@@ -188,7 +191,7 @@ def _size(name: str, value: int, fields: dict[str, Any], kept: list[int] | None,
         # Some have to be odd.
         return 3 if value % 2 else 4
     if _INNER.fullmatch(name):
-        return WIDTH * min(ratio, 4) if plan.ratios else WIDTH if plan.equal else 5
+        return WIDTH * min(ratio, 4) if plan.ratios else WIDTH if plan.equal else INNER
     if _WIDTHS.fullmatch(name):
         return WIDTH * (min(ratio, 4) if plan.ratios else 1)
     return value
