@@ -35,7 +35,7 @@ phi3 phimoe pixtral plbart poolformer qwen2_moe qwen3_5_text qwen3_moe qwen3_nex
 roberta-prelayernorm roc_bert rwkv seed_oss segformer siglip_text_model siglip_vision_model smollm3 splinter squeezebert
 stablelm starcoder2 switch_transformers t5 tapas trocr umt5 vaultgemma videomae visual_bert vit vit_msn wav2vec2 whisper
 xglm xlm xlm-roberta xlnet xlstm yolos yoso zamba2
-""".split()
+""".split()  # noqa: SIM905
 COLUMNS = ("model type", "class", "inputs", "P", "nullity", "second witness", "seconds", "remark")
 
 
@@ -48,7 +48,8 @@ def run(name: str, limit: float) -> dict[str, Any]:
     except subprocess.TimeoutExpired as error:
         said = error.stderr.decode() if isinstance(error.stderr, bytes) else error.stderr or ""
         last = next((line for line in reversed(said.splitlines()) if line.startswith("symgauge:")), "")
-        return {"type": name, "seconds": limit, "reason": f"stopped after {limit:.0f} s ({last.removeprefix('symgauge: ')})"}
+        reached = last.removeprefix("symgauge: ")
+        return {"type": name, "seconds": limit, "reason": f"stopped after {limit:.0f} s ({reached})"}
     seconds = time.perf_counter() - began
     expected = [line for line in done.stderr.splitlines() if "parameters: about" in line]
     row: dict[str, Any] = {"type": name, "seconds": round(seconds, 1), "estimate": expected[0] if expected else ""}
@@ -80,9 +81,9 @@ def write(rows: dict[str, dict[str, Any]]) -> None:
     decided = sum(bool(r["decided"]) for r in measured)
     head = (
         "# Model types of transformers\n\n"
-        "`symgauge dim TYPE`: the type's default configuration, scaled down to a few hundred or thousand parameters with the "
-        "same parts, at a random point, two primes. Written by `python benchmarks/model_types.py`; none of these types has "
-        f"code of its own here.\n\n{len(rows)} types: {decided} decided, {len(measured) - decided} undecided, "
+        "`symgauge dim TYPE`: the type's default configuration, scaled down to a few hundred or thousand parameters "
+        "with the same parts, at a random point, two primes. Written by `python benchmarks/model_types.py`; measuring "
+        f"takes no code of a type's own.\n\n{len(rows)} types: {decided} decided, {len(measured) - decided} undecided, "
         f"{len(rows) - len(measured)} without a number, each with its reason.\n"
     )
     table = [COLUMNS, ["---"] * len(COLUMNS), *(line(rows[name]) for name in sorted(rows))]

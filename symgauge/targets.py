@@ -186,7 +186,8 @@ def _from_fields(name: str, fields: dict[str, Any], seed: int, as_is: bool, fold
     notes = made.notes
     if made.scaled:
         notes = (f"{name} is measured as a small {type(made.model).__name__}: {_changes(made.scaled)}", *notes)
-    return Target(made.module, made.inputs, notes, made.full_size, "" if folder else _NO_WEIGHTS, type(made.model).__name__)
+    missing = "" if folder else _NO_WEIGHTS
+    return Target(made.module, made.inputs, notes, made.full_size, missing, type(made.model).__name__)
 
 
 def _changes(scaled: dict[str, tuple[Any, Any]]) -> str:

@@ -31,8 +31,8 @@ TargetName = Annotated[
     str,
     typer.Argument(
         metavar="TARGET",
-        help="file.py:factory (which returns (module, inputs)), a transformers config.json, model folder or GGUF file, a "
-        "preset such as llama-3-8b, or a model type such as mamba. What is too large is measured scaled down.",
+        help="file.py:factory (which returns (module, inputs)), a transformers config.json, model folder or GGUF file, "
+        "a preset such as llama-3-8b, or a model type such as mamba. What is too large is measured scaled down.",
     ),
 ]
 InputsOption = Annotated[

@@ -1,4 +1,4 @@
-"""Any model that ``transformers`` can build from a configuration, ready to be measured: as it stands, or scaled down."""
+"""Any model that ``transformers`` can build from a configuration, ready to be measured: as it is or scaled down."""
 
 from __future__ import annotations
 
@@ -92,9 +92,7 @@ def _plain(config: Config) -> None:
             part.reorder_and_upcast_attn = False  # single precision in between, and else no difference
 
 
-def any_model(
-    fields: dict[str, Any], *, seed: int = 0, as_is: bool = False, folder: Path | None = None
-) -> AnyModel:
+def any_model(fields: dict[str, Any], *, seed: int = 0, as_is: bool = False, folder: Path | None = None) -> AnyModel:
     """The model of a ``config.json``'s fields: as it stands if it is small, else a small one with the same parts.
 
     Args:
@@ -127,8 +125,8 @@ def any_model(
     except (UnsupportedModel, InvalidInput):  # no adapter, or not for this configuration
         small, model = _small(made, config, seed)
         return _ready(model, small, notes, _differences(config, small))
-    return AnyModel(known.model, known.model, natural_inputs(adapt(known.model).architecture), tuple(notes), known.scaled,
-                    known.architecture)  # fmt: skip
+    inputs = natural_inputs(adapt(known.model).architecture)
+    return AnyModel(known.model, known.model, inputs, tuple(notes), known.scaled, known.architecture)
 
 
 def _differences(config: Config, small: Config) -> dict[str, tuple[Any, Any]]:
@@ -208,4 +206,3 @@ def blamed(made: type[Any], config: Config, doing: str = "build") -> Iterator[No
             f"{config.model_type}: transformers cannot {doing} {made.__name__} from this configuration: "
             f"{type(error).__name__}: {one_line(error)}"
         ) from error
-

@@ -27,10 +27,7 @@ _LAYERS = re.compile(r"(num_|n_|encoder_|decoder_)?(hidden_|encoder_|decoder_)?l
 _DEEP = 2000
 """Layers that a model has at most; building many more would take forever."""
 _SIZES = re.compile(r"(num|n)_\w+|\w+_(size|dim|heads|layers|embeddings)|d_\w+")
-_NOT_LAYERS = re.compile(r"(num_|n_|encoder_|decoder_)?(hidden_|encoder_|decoder_)?layers?|\w+_layers|depth|num_blocks")
-_DEEP = 2000
-"""Layers that a model has at most; building many more would take forever."""
-_SIZES = re.compile(r"\w*(token|index|_id|nan)\w*|n_group\w*|num_ln_\w+")
+_NOT_SIZES = re.compile(r"\w*(token|index|_id|nan)\w*|n_group\w*|num_ln_\w+")
 _EPSILON = re.compile(r"(\w*_)?eps(ilon)?(_\w+)?")
 
 
@@ -126,7 +123,7 @@ def check_fields(fields: dict[str, Any]) -> None:
         if isinstance(value, int) and abs(value) >= _INTEGERS:
             raise InvalidInput(f"configuration field {name!r} is {quoted(value, 30)}, more than any model has")
         if _EPSILON.fullmatch(name) and not 0 <= value < math.inf:
-            raise InvalidInput(f"configuration field {name!r} is {value!r}; an epsilon is a number that is not negative")
+            raise InvalidInput(f"configuration field {name!r} is {value!r}; an epsilon is a number, not negative")
         if _POSITIVE.fullmatch(name) and value < 1:
             raise InvalidInput(f"configuration field {name!r} is {value!r}; it must be a positive integer")
         # −1 stands for "none" in several families.

@@ -19,6 +19,8 @@ from symgauge.models.huggingface.family import Config
 _SEQUENCES = 50_000
 """Token sequences that there should be at least, so that probes do not run out."""
 _LONGEST = 4096
+_PATIENCE = 4
+"""Lengths in a row that reach nothing new: distances share a bucket, and halves grow in turns."""
 _ARRAYS = ("pixel_values", "input_features", "input_values")
 _ROUNDING = 1e-13
 """Derivatives this small beside the largest one are zero up to rounding."""
@@ -51,13 +53,14 @@ class WithArrays(nn.Module):
 
     def __init__(self, model: nn.Module, keyword: str, tokens: str, shape: tuple[int, ...], vocabulary: int) -> None:
         super().__init__()
+        self.arrays: Tensor
         self.model, self.keyword, self.tokens, self.vocabulary = model, keyword, tokens, vocabulary
         generator = torch.Generator().manual_seed(vocabulary)
         arrays = torch.randn(vocabulary**2, *shape, generator=generator, dtype=torch.float64)
         self.register_buffer("arrays", arrays, persistent=False)
 
     def forward(self, ids: Tensor) -> Any:
-        chosen = self.arrays[ids[:, 0] * self.vocabulary + ids[:, 1]]  # type: ignore[index]
+        chosen = self.arrays[ids[:, 0] * self.vocabulary + ids[:, 1]]
         result = self.model(**{self.keyword: chosen, self.tokens: ids[:, 2:]})
         scores = getattr(result, "logits_per_image", None)
         # Contrastive models compare all images with all texts of a batch; one of each belongs together here.
@@ -76,10 +79,8 @@ def feed(model: Any, config: Config) -> Feed:
         wrapped = EncoderDecoder(model) if _wants_both(model, config) else model
         found = _tokens(wrapped, config, vocabulary, errors)
         if found is not None:
-            notes = ()
-            if wrapped is not model:
-                notes = (f"{made} is measured as a function of one sequence: its first half is encoded, the rest decoded",)
-            return Feed(wrapped, found, notes)
+            note = f"{made} is measured as a function of one sequence: its first half is encoded, the rest decoded"
+            return Feed(wrapped, found, () if wrapped is model else (note,))
     else:
         for shape in _shapes(name, config):
             inputs = Arrays(shape, keyword=name)
@@ -89,8 +90,8 @@ def feed(model: Any, config: Config) -> Feed:
     if pair is not None:
         return pair
     raise UnsupportedModel(
-        f"{made} does not run on {name} alone ({errors[0] if errors else 'no shape for them is known'}); write a factory "
-        "that wraps it in a module with one input, and measure file.py:factory"
+        f"{made} does not run on {name} alone ({errors[0] if errors else 'no shape for them is known'}); write a "
+        "factory that wraps it in a module with one input, and measure file.py:factory"
     )
 
 
@@ -107,8 +108,8 @@ def _pair_of_inputs(model: Any, config: Config, name: str, vocabulary: int) -> F
         if _runs(wrapped, Tokens(vocabulary, 5), errors):
             found = _tokens(wrapped, config, vocabulary, errors)
             note = (
-                f"{type(model).__name__} is measured as a function of {tokens} beside {arrays} of shape {shape}: the first "
-                f"two tokens choose one of {vocabulary**2:,} random ones"
+                f"{type(model).__name__} is measured as a function of {tokens} beside {arrays} of shape {shape}: the "
+                f"first two tokens choose one of {vocabulary**2:,} random ones"
             )
             return None if found is None else Feed(wrapped, found, (note,))
     return None
@@ -139,15 +140,17 @@ def _tokens(module: nn.Module, config: Config, vocabulary: int, errors: list[str
     """The shortest sequences that reach all parameters that longer ones do: every position, bucket and tap."""
     wrapped = isinstance(module, (EncoderDecoder, WithArrays))
     keyword = None if wrapped else "input_ids"
-    best, seen = None, None
-    for length in _lengths(config, vocabulary, isinstance(module, EncoderDecoder) + 1, 2 * isinstance(module, WithArrays)):
+    best, seen, fruitless = None, None, 0
+    both, more = isinstance(module, EncoderDecoder), 2 * isinstance(module, WithArrays)
+    for length in _lengths(config, vocabulary, 1 + both, more):
         inputs = Tokens(vocabulary, length, keyword)
         if not _runs(module, inputs, errors):
             break
         now = reached(module, inputs)
-        if seen is not None and not bool((now & ~seen).any()):
+        if seen is None or bool((now & ~seen).any()):
+            best, seen, fruitless = inputs, now if seen is None else now | seen, 0
+        elif (fruitless := fruitless + 1) == _PATIENCE:
             break
-        best, seen = inputs, now if seen is None else now | seen
     return best
 
 
@@ -233,8 +236,8 @@ def _shapes(name: str, config: Config) -> Iterator[tuple[int, ...]]:
         channels = next((c for n in ("num_channels", "in_chans", "in_channels")
                          if isinstance(c := getattr(vision, n, None), int)), 3)  # fmt: skip
         size = getattr(vision, "image_size", None)
-        sizes = [_pair(size)] if size is not None and _pair(size) else []
-        for height, width in (*sizes, (8, 8), (16, 16), (32, 32), (64, 64)):
+        given = _pair(size)
+        for height, width in (*([given] if given else []), (8, 8), (16, 16), (32, 32), (64, 64)):
             frames = getattr(vision, "num_frames", None)
             if isinstance(frames, int):
                 yield (frames, channels, height, width)
@@ -259,4 +262,4 @@ def _pair(size: Any) -> tuple[int, int] | None:
         size = (size.get("height"), size.get("width"))
     if isinstance(size, int):
         return size, size
-    return tuple(size) if isinstance(size, (list, tuple)) and len(size) == 2 else None  # type: ignore[return-value]
+    return (size[0], size[1]) if isinstance(size, (list, tuple)) and len(size) == 2 else None

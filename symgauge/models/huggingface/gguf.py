@@ -31,8 +31,8 @@ def read_gguf(path: Path) -> dict[str, Any]:
         fields = dict(load_gguf_checkpoint(str(path), return_tensors=False)["config"])
     except Exception as error:  # many kinds, depending on what is wrong with the file
         raise UnsupportedModel(
-            f"{path}: transformers cannot read a configuration from it ({one_line(error, 120)}); give the config.json of "
-            "the model that it was made from"
+            f"{path}: transformers cannot read a configuration from it ({one_line(error, 120)}); give the config.json "
+            "of the model that it was made from"
         ) from error
     fields = {name: value.item() if hasattr(value, "item") else value for name, value in fields.items()}
     check_fields(fields)

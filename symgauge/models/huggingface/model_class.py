@@ -26,7 +26,7 @@ def import_transformers() -> Any:
 
 
 def near(name: str, known: Any) -> str:
-    """" (did you mean …?)" for a name that is a slip of the pen away from known ones, else nothing."""
+    """The question whether a known name was meant, for a typo of one; else nothing."""
     close = difflib.get_close_matches(name[:60].lower(), sorted(set(known)), n=3, cutoff=0.75)
     return f"; did you mean {' or '.join(close)}?" if close else ""
 
@@ -45,8 +45,8 @@ def make_config(fields: dict[str, Any]) -> Config:
     if model_type not in mapping:
         if fields.get("auto_map"):
             raise UnsupportedModel(
-                f"model_type {quoted(model_type)} is defined by code beside the configuration (auto_map), which is never "
-                "run; import that code in a file of yours and measure file.py:factory"
+                f"model_type {quoted(model_type)} is defined by code beside the configuration (auto_map), which is "
+                "never run; import that code in a file of yours and measure file.py:factory"
             )
         raise UnsupportedModel(
             f"model_type {quoted(model_type)} is not one of the {len(list(mapping))} that transformers "
@@ -60,8 +60,8 @@ def make_config(fields: dict[str, Any]) -> Config:
 
 
 def choose_class(config: Config, named: Any) -> tuple[type[Any], Config, str]:
-    """The model class that ``architectures`` (``named``) asks for, or a usual one; the configuration it takes (a part of
-    the given one where the class is that of a part); and a note where it was a choice."""
+    """The model class that ``architectures`` (``named``) asks for, or a usual one; the configuration it takes (a part
+    of the given one where the class is that of a part); and a note where it was a choice."""
     library, model_type = import_transformers(), config.model_type
     names = [n for n in named if isinstance(n, str)] if isinstance(named, list) else []
     for name in names:
@@ -81,7 +81,7 @@ def choose_class(config: Config, named: Any) -> tuple[type[Any], Config, str]:
     raise UnsupportedModel(f"{model_type}: transformers has no model class for this configuration")
 
 
-def _part_for(made: type[Any], config: Config) -> Config | None:
+def _part_for(made: Any, config: Config) -> Config | None:
     """The configuration, or the part of it that describes its text, whichever the class takes."""
     if made.config_class is None or isinstance(config, made.config_class):
         return config
@@ -120,5 +120,5 @@ def _declared(library: Any, config: Config) -> list[type[Any]]:
         value
         for name, value in vars(module).items()
         if isinstance(value, type) and issubclass(value, library.PreTrainedModel)
-        and value.config_class is type(config) and not name.endswith("PreTrainedModel")
+        and getattr(value, "config_class", None) is type(config) and not name.endswith("PreTrainedModel")
     ]  # fmt: skip

@@ -30,12 +30,13 @@ def check_weights(folder: Path) -> None:
             require_file(folder / part)
     elif any(folder.glob("*.bin")) or any(folder.glob("*.pt")) or any(folder.glob("*.pth")):
         raise InvalidInput(
-            f"{folder} holds pickled weights only, which are not opened because loading them can run any code; save the "
-            "model as safetensors"
+            f"{folder} holds pickled weights only, which are not opened because loading them can run any code; save "
+            "the model as safetensors"
         )
     else:
         raise InvalidInput(
-            f"{folder} holds no weights (model.safetensors), so there is no own point; leave --point out for a random one"
+            f"{folder} holds no weights (model.safetensors), so there is no own point; leave --point out for a "
+            "random one"
         )
 
 
@@ -63,7 +64,7 @@ def load_own(made: type[Any], config: Config, folder: Path) -> Any:
     if missing:
         more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
         raise InvalidInput(
-            f"{folder}: the weights lack {', '.join(missing[:3])}{more}, so {made.__name__} has no own point there; name "
-            "the class they were saved from in 'architectures'"
+            f"{folder}: the weights lack {', '.join(missing[:3])}{more}, so {made.__name__} has no own point there; "
+            "name the class they were saved from in 'architectures'"
         )
     return model.double().eval()

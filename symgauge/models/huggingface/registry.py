@@ -22,7 +22,7 @@ FAMILIES: dict[str, Family] = {
 
 
 def family_of(model_type: str) -> Family:
-    """The adapter of a ``config.model_type``; raises :class:`UnsupportedModel`, with near names for a slip of the pen."""
+    """The adapter of a ``config.model_type``; raises :class:`UnsupportedModel`, with near names for a typo."""
     if model_type in FAMILIES:
         return FAMILIES[model_type]
     near = difflib.get_close_matches(str(model_type)[:60], FAMILIES, n=3, cutoff=0.75)

@@ -43,7 +43,7 @@ _LAYERS = re.compile(
     r"(num_|n_|encoder_|decoder_)?(hidden_|encoder_|decoder_|self_|cross_|text_|block_)*(layers?|blocks|depth)"
     r"|num_\w+_layers|\w+_(depth|num_layers|num_hidden_layers)|(encoder|decoder)_num_layers|num_layers_\w+"
 )
-_LAYER_KEEP = re.compile(r"num_kv_shared_layers|num_lstm_layers|num_adapter_layers|num_feat_extract_layers|num_postnet\w*")
+_LAYER_KEEP = re.compile(r"num_(kv_shared|lstm|adapter|feat_extract)_layers|num_postnet\w*")
 _HEADS = re.compile(r"(?!linear_|mamba_|index_)\w*(num_attention_heads|attention_heads|n_heads?|num_heads)")
 _KEY_HEADS = re.compile(r"\w*(num_key_value_heads|num_kv_heads|n_kv_heads|kv_n_heads)")
 _POSITIONS = re.compile(
@@ -64,14 +64,16 @@ _WIDTHS = re.compile(
 )
 _EXACT: dict[str, Any] = {
     "head_dim": 4, "d_kv": 4, "d_head": 4, "dim_head": 4, "kv_channels": 4, "attention_head_dim": 4, "key_dim": 4,
-    "qk_nope_head_dim": 2, "qk_rope_head_dim": 2, "qk_head_dim": 4, "v_head_dim": 3, "rotary_dim": 2, "rope_head_dim": 2,
+    "qk_nope_head_dim": 2, "qk_rope_head_dim": 2, "qk_head_dim": 4, "v_head_dim": 3, "rotary_dim": 2,
+    "rope_head_dim": 2,
     "kv_lora_rank": 4, "q_lora_rank": 5, "o_lora_rank": 4, "lora_rank": 4, "index_head_dim": 4, "index_n_heads": 2,
     "index_topk": 3, "linear_key_head_dim": 4, "linear_value_head_dim": 4, "linear_num_key_heads": 2,
     "linear_num_value_heads": 2, "linear_head_dim": 4, "linear_num_heads": 2, "query_pre_attn_scalar": 4,
     "num_experts_per_tok": 2, "num_experts_per_token": 2, "moe_topk": 2, "moe_k": 2, "n_group": 2, "topk_group": 1,
     "state_size": 3, "ssm_state_size": 3, "mamba_d_state": 3, "time_step_rank": 2, "mamba_dt_rank": 2, "n_groups": 1,
     "mamba_n_groups": 1, "mamba_n_heads": 4, "mamba_num_heads": 4, "mamba_d_head": 4, "mamba_head_dim": 4,
-    "mamba_d_ssm": 16, "mamba_chunk_size": 4, "chunk_size": 4, "attention_chunk_size": 4, "sliding_window": 3, "sliding_window_size": 3,
+    "mamba_d_ssm": 16, "mamba_chunk_size": 4, "chunk_size": 4, "attention_chunk_size": 4, "sliding_window": 3,
+    "sliding_window_size": 3,
     "window_size": 2, "local_attention": 4, "relative_attention_num_buckets": 4, "relative_attention_max_distance": 3,
     "image_size": 8, "patch_size": 4, "num_mel_bins": 4, "conv_kernel_size": 3,
     "num_conv_pos_embeddings": 4, "num_conv_pos_embedding_groups": 2, "codebook_size": 4, "num_codebooks": 2,
@@ -81,7 +83,7 @@ _EXACT: dict[str, Any] = {
     "num_global_layers": 1, "max_window_layers": 1, "num_labels": 3, "num_landmarks": 2, "num_random_blocks": 1,
     "num_groups": 2,
 }  # fmt: skip
-_EXPERTS = re.compile(r"\w*(num_experts|num_local_experts|n_routed_experts|moe_num_experts|num_routed_experts|n_experts)")
+_EXPERTS = re.compile(r"\w*(num_experts|num_local_experts|moe_num_experts|num_routed_experts|n_(routed_)?experts)")
 _SHARED = re.compile(r"(n_shared_experts|\w*num_shared_experts|num_dense_layers|first_k_dense_replace)")
 _PERIOD = re.compile(r"\w*(_interval|_period|_pattern|_step|_frequency)")
 _KERNEL = re.compile(r"\w*(kernel|kernel_size|d_conv|conv_kernel_dim|conv_width|patch_kernel)")
@@ -205,7 +207,7 @@ def _small_list(name: str, value: list[Any], fields: dict[str, Any], kept: list[
         value = value[:2]
     if _SPECIAL.fullmatch(name) and "token" in name and not any(isinstance(v, bool) for v in value):
         return None
-    if name in ("depths", "num_blocks", "layer_depths", "blocks_per_stage", "stage_num_blocks", "num_layers", "encoder_layers"):
+    if re.fullmatch(r"(layer_)?depths|num_blocks|blocks_per_stage|stage_num_blocks|num_layers|encoder_layers", name):
         return [min(v, 1) for v in value]
     if name.startswith("mrope_section"):
         # Half of the channels that turn, which may be a part of a head's.
