@@ -11,7 +11,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Account": "symgauge.exact.accounting",
+    "Account": "symgauge.accounting",
     "Architecture": "symgauge.architecture",
     "Arrays": "symgauge.exact.probes",
     "AttentionParameters": "symgauge.algorithms",
@@ -30,8 +30,8 @@ _HOMES = {
     "UnsupportedModel": "symgauge.errors",
     "UnsupportedOperation": "symgauge.errors",
     "Vectors": "symgauge.exact.probes",
-    "account": "symgauge.exact.accounting",
-    "account_for": "symgauge.exact.accounting",
+    "account": "symgauge.accounting",
+    "account_for": "symgauge.accounting",
     "align": "symgauge.algorithms",
     "align_model": "symgauge.algorithms",
     "apply": "symgauge.algorithms",
@@ -39,7 +39,7 @@ _HOMES = {
     "canonicalize": "symgauge.algorithms",
     "canonicalize_model": "symgauge.algorithms",
     "compress": "symgauge.algorithms",
-    "dimension": "symgauge.exact.dimension",
+    "dimension": "symgauge.measurement",
     "equivalent": "symgauge.algorithms",
     "equivalent_layers": "symgauge.algorithms",
     "expand": "symgauge.algorithms",

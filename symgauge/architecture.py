@@ -13,10 +13,19 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
+from symgauge.checks import did_you_mean, is_integer, shown
 from symgauge.errors import InvalidInput
+from symgauge.fields import check_fields
 
 Turn = Fraction | float
 """A rotation angle per position, in full turns (ω / 2π): exact coincidences (0, π, aliases) are then exact."""
+
+
+def _at_least(least: int, what: str, **sizes: int) -> None:
+    for name, size in sizes.items():
+        if size < least:
+            wanted = "a positive integer" if least == 1 else f"an integer ≥ {least}"
+            raise InvalidInput(f"{what} {name!r} must be {wanted}, not {shown(size)}")
 
 
 @dataclass(frozen=True)
@@ -52,11 +61,18 @@ class Rotary:
     unrotated: int = 0
     interleaved: bool = False
 
+    def __post_init__(self) -> None:
+        check_fields(self, "rotary field")
+        _at_least(0, "rotary field", unrotated=self.unrotated)
+
     @classmethod
     def standard(cls, channels: int, *, base: float = 10000.0, unrotated: int = 0, interleaved: bool = False) -> Rotary:
         """The usual frequencies ω_j = base^(−2j / channels) on ``channels`` rotated channels."""
-        if channels % 2 or channels <= 0:
-            raise InvalidInput(f"rotary encoding turns channels in pairs; {channels} rotated channels were asked for")
+        if not is_integer(channels) or channels % 2 or channels <= 0:
+            asked = f"{shown(channels)} rotated channels were asked for"
+            raise InvalidInput(f"rotary encoding turns channels in pairs; {asked}")
+        if isinstance(base, bool) or not isinstance(base, int | float) or not 0 < base < math.inf:
+            raise InvalidInput(f"the base of rotary frequencies must be a positive number, not {shown(base)}")
         turns = tuple(base ** (-2 * j / channels) / (2 * math.pi) for j in range(channels // 2))
         return cls(turns, unrotated, interleaved)
 
@@ -109,6 +125,11 @@ class Latent:
     key_value: int
     d_rope: int
 
+    def __post_init__(self) -> None:
+        check_fields(self, "latent field")
+        _at_least(0, "latent field", query=self.query)
+        _at_least(1, "latent field", key_value=self.key_value, d_rope=self.d_rope)
+
 
 @dataclass(frozen=True)
 class Experts:
@@ -124,6 +145,13 @@ class Experts:
     shared: int = 0
     routing: Literal["softmax", "sigmoid"] = "softmax"
     first: int = 0
+
+    def __post_init__(self) -> None:
+        check_fields(self, "experts field")
+        _at_least(1, "experts field", count=self.count, active=self.active, d_ff=self.d_ff)
+        _at_least(0, "experts field", shared=self.shared, first=self.first)
+        if self.active > self.count:
+            raise InvalidInput(f"{self.active} of {self.count} experts cannot be active; there are only {self.count}")
 
 
 @dataclass(frozen=True)
@@ -159,6 +187,15 @@ class Architecture:
     """RMSNorm with gains on each query and key head, gains shared by the heads (Qwen3)."""
     attention_softcap: float | None = None
     latent: Latent | None = None
+    rotary_by_layer: tuple[Rotary | None, ...] = ()
+    """The encoding of each layer, in place of ``rotary``, where layers differ (SmolLM3, Gemma 3)."""
+    windows: tuple[int, ...] = ()
+    """How many positions each layer looks back, its own included; 0 for all. Empty: all, in every layer."""
+    alibi: tuple[float, ...] = ()
+    """A slope per head: slope · key position is added to the scores (ALiBi; softmax sees distances alone)."""
+    qk_norm_across: bool = False
+    """With ``qk_norm``: one norm over all query heads together and one over all key heads, every channel of every head
+    with a gain of its own (OLMo 2)."""
     # feed-forward
     activation: Literal["gelu", "gelu_tanh", "relu", "relu2", "silu", "tanh"] = "gelu"
     gated: bool = False
@@ -166,7 +203,8 @@ class Architecture:
     experts: Experts | None = None
     # norms and stream
     norm: Literal["none", "layer", "rms"] = "none"
-    placement: Literal["pre", "post", "sandwich", "parallel", "parallel_shared"] = "pre"
+    placement: Literal["pre", "post", "sandwich", "parallel", "parallel_shared", "output"] = "pre"
+    """"output": each sublayer reads the stream as it is, and its result passes a norm (OLMo 2)."""
     norm_offset: bool = False
     epsilon_is_zero: bool = False
     embedding_norm: bool = False
@@ -179,39 +217,88 @@ class Architecture:
     tied: bool = False
     head_bias: bool = False
     logit_softcap: float | None = None
+    unused_positions: int = 0
+    """Rows that the position table has before the first position's, and that nothing reads (OPT)."""
     extra: dict[str, float] = field(default_factory=dict, hash=False, compare=False)
-    """Constants without influence on symmetries (embedding scale, score scale), for adapters."""
+    """Constants without influence on symmetries (scales of embeddings, scores, sublayers, logits), for adapters."""
 
     def __post_init__(self) -> None:
+        check_fields(self, "architecture field")
         if self.groups == 0:
             object.__setattr__(self, "groups", self.heads)
-        for name in ("d_model", "heads", "d_k", "d_v", "groups", "layers", "context"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
-                raise InvalidInput(f"architecture field {name!r} must be a positive integer, not {value!r}")
-        for name in ("d_ff", "vocabulary", "token_types"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < 0:
-                raise InvalidInput(f"architecture field {name!r} must be an integer ≥ 0, not {value!r}")
+        sizes = ("d_model", "heads", "d_k", "d_v", "groups", "layers", "context")
+        _at_least(1, "architecture field", **{name: getattr(self, name) for name in sizes})
+        none_allowed = ("d_ff", "vocabulary", "token_types")
+        _at_least(0, "architecture field", **{name: getattr(self, name) for name in none_allowed})
+        for name in ("attention_softcap", "logit_softcap"):
+            cap = getattr(self, name)
+            if cap is not None and cap <= 0:
+                raise InvalidInput(f"architecture field {name!r} must be a positive number or None, not {shown(cap)}")
         if self.heads % self.groups:
             raise InvalidInput(f"{self.heads} heads cannot share {self.groups} key/value groups evenly")
         if self.rotary is not None and self.latent is None and self.rotary.channels != self.d_k:
             raise InvalidInput(f"the rotary encoding describes {self.rotary.channels} channels, but d_k = {self.d_k}")
+        if self.latent is not None:
+            self._check_latent(self.latent)
         if self.norm == "none" and (self.embedding_norm or self.final_norm or self.placement not in ("pre", "post")):
             raise InvalidInput("norm='none' leaves no embedding, final, sandwich or parallel norm to place")
         if self.norm_offset and self.norm != "layer":
             raise InvalidInput("norm_offset belongs to norm='layer'")
         if self.tied and not self.vocabulary:
             raise InvalidInput("tied=True needs a vocabulary")
+        self._check_layers()
+
+    def _check_layers(self) -> None:
+        """What is given layer by layer or head by head fits, and is known to go together."""
+        for name in ("rotary_by_layer", "windows"):
+            if len(getattr(self, name)) not in (0, self.layers):
+                raise InvalidInput(f"architecture field {name!r} must name each of the {self.layers} layers, or none")
+        if self.rotary_by_layer and (self.rotary is not None or self.latent is not None):
+            raise InvalidInput("'rotary_by_layer' takes the place of 'rotary', and goes with plain attention only")
+        found = {(r.channels, len(r.turns)) for r in self.rotary_by_layer if r is not None}
+        if found and (len(found) > 1 or next(iter(found))[0] != self.d_k):
+            raise InvalidInput(
+                f"all encodings of 'rotary_by_layer' must turn as many of d_k = {self.d_k} channels; "
+                f"(channels, planes) are {sorted(found)}"
+            )
+        if any(not isinstance(w, int) or w < 0 for w in self.windows) or (any(self.windows) and not self.causal):
+            raise InvalidInput(f"'windows' are numbers of positions ≥ 0, for causal attention, not {self.windows}")
+        if self.alibi and (
+            len(self.alibi) != self.heads or self.attention != "softmax" or self.attention_softcap or self.latent
+        ):
+            raise InvalidInput("'alibi' has one slope per head, and goes with plain softmax attention without soft cap")
+        if self.qk_norm_across and not (self.qk_norm and self.attention == "softmax"):
+            raise InvalidInput("qk_norm_across=True needs qk_norm=True and attention='softmax'")
+        if not isinstance(self.unused_positions, int) or self.unused_positions < 0:
+            raise InvalidInput(f"'unused_positions' must be an integer ≥ 0, not {self.unused_positions!r}")
+        if self.unused_positions and not self.position_table:
+            raise InvalidInput("unused_positions > 0 needs position_table=True")
+
+    def _check_latent(self, latent: Latent) -> None:
+        if latent.d_rope > self.d_k:
+            raise InvalidInput(f"{latent.d_rope} rotated channels (latent.d_rope) do not fit into d_k = {self.d_k}")
+        if self.rotary is not None and self.rotary.channels != latent.d_rope:
+            raise InvalidInput(
+                f"the rotary encoding describes {self.rotary.channels} channels, but latent.d_rope = {latent.d_rope}"
+            )
 
     def replace(self, **changes: object) -> Architecture:
         """A copy with some fields changed (and checked again)."""
+        if unknown := set(changes) - {f.name for f in dataclasses.fields(self)}:
+            name = min(unknown)
+            near = did_you_mean(name, (f.name for f in dataclasses.fields(self)))
+            raise InvalidInput(f"an architecture has no field {name!r}{near}")
         return dataclasses.replace(self, **changes)  # type: ignore[arg-type]
 
     @property
     def is_model(self) -> bool:
         """Tokens in, logits out."""
         return self.vocabulary > 0
+
+    @property
+    def encodings(self) -> tuple[Rotary | None, ...]:
+        """The rotary encoding of each layer."""
+        return self.rotary_by_layer or (self.rotary,) * self.layers
 
     def has_experts(self, layer: int) -> bool:
         return self.experts is not None and layer >= self.experts.first

@@ -22,6 +22,27 @@ def check_writable(folder: str | Path) -> None:
         raise InvalidInput(f"cannot write into {folder}: {error.strerror or error}") from error
 
 
+def check_target(path: str | Path) -> None:
+    """See that a file can be written to `path`, before long work whose result will go there.
+
+    What is there already must be an ordinary file, for it is replaced. Raises InvalidInput otherwise.
+    """
+    target = Path(path)
+    _check_replaceable(target)
+    check_writable(target.parent)
+
+
+def _check_replaceable(target: Path) -> None:
+    try:
+        folder, other = target.is_dir(), target.exists() and not target.is_file()
+    except (OSError, ValueError) as error:  # too long a name, a null character
+        raise InvalidInput(f"cannot write {str(target)[:60]!r}: {error}"[:200]) from error
+    if folder:
+        raise InvalidInput(f"cannot write {target}: it is a folder")
+    if other:
+        raise InvalidInput(f"cannot write {target}: it is no ordinary file (a pipe or a device), which is not replaced")
+
+
 def write_text(path: str | Path, text: str) -> None:
     """Replace `path` by `text` (UTF-8, newlines as given); as write_bytes."""
     write_bytes(path, text.encode())
@@ -34,6 +55,7 @@ def write_bytes(path: str | Path, content: bytes) -> None:
     """
     target = Path(path)
     temporary = None
+    _check_replaceable(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         # Same folder, because os.replace is atomic only within a file system.

@@ -96,6 +96,8 @@ def full_size(architecture: Architecture, output: Output = "logits") -> FullSize
 
 def shortened(a: Architecture) -> Architecture:
     """The architecture with a few layers of each kind and three experts per layer, everything else as it is."""
+    if a.rotary_by_layer:
+        return a  # layers of several kinds, each counted
     experts, dense = a.experts, 0
     if experts is not None and experts.first < a.layers:
         dense = min(2, experts.first)
@@ -103,4 +105,5 @@ def shortened(a: Architecture) -> Architecture:
         if experts.active < experts.count and experts.count > 3:
             experts = dataclasses.replace(experts, count=3, active=min(2, experts.active))
     rest = a.layers - (a.experts.first if dense and a.experts is not None else 0)
-    return a.replace(layers=dense + min(_LAYERS, rest), experts=experts)
+    layers = dense + min(_LAYERS, rest)
+    return a.replace(layers=layers, windows=a.windows[:layers], experts=experts)

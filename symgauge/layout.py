@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from symgauge.checks import did_you_mean, is_integer, shown
 from symgauge.errors import InvalidInput
 
 
@@ -37,10 +38,17 @@ class Layout:
     """(parameter name, number of entries) in the order of θ."""
 
     def __post_init__(self) -> None:
+        if not self.slots:
+            raise InvalidInput("layout: it names no role, so there is nothing to account for")
+        named = sum(count for _, count in self.names)
+        if self.size != named:
+            raise InvalidInput(f"layout: size is {shown(self.size)}, but the tensors in names have {named} entries")
+        for role, slot in self.slots.items():
+            _check_slot(role, slot, self.size)
         taken = torch.cat([slot.index.flatten() for slot in self.slots.values()])
         count = torch.bincount(taken, minlength=self.size)
-        if len(count) != self.size or int(count.max()) > 1:
-            twice = [name for name, slot in self.slots.items() if int(count[slot.index.flatten()].max()) > 1]
+        if bool((count > 1).any()):
+            twice = [name for name, slot in self.slots.items() if bool((count[slot.index.flatten()] > 1).any())]
             raise InvalidInput(f"layout: each parameter entry may belong to one role only; shared by {twice}")
         object.__setattr__(self, "_unused", torch.nonzero(count == 0).flatten())
 
@@ -50,6 +58,11 @@ class Layout:
 
         The second form is any operation that moves entries, such as ``lambda w: w.mT`` for a torch ``nn.Linear``.
         """
+        if not isinstance(module, nn.Module) or not isinstance(roles, Mapping):
+            raise InvalidInput(
+                f"Layout.of takes a module and a dict from roles to parameter names, not {type(module).__name__} and "
+                f"{type(roles).__name__}"
+            )
         _, names = flatten(module)
         shapes = {name: p.shape for name, p in module.named_parameters()}
         numbers: dict[str, Tensor] = {}
@@ -59,10 +72,11 @@ class Layout:
             start += count
         slots = {}
         for role, source in roles.items():
-            name, move = (source, None) if isinstance(source, str) else source
+            name, move = _source(role, source)
             if name not in numbers:
-                raise InvalidInput(f"role {role!r}: the module has no parameter {name!r}; it has {sorted(numbers)}")
-            slots[role] = Slot(numbers[name] if move is None else move(numbers[name]))
+                near = did_you_mean(name, numbers) or f"; it has {', '.join([*numbers][:12])}"
+                raise InvalidInput(f"role {role!r}: the module has no parameter {name!r}{near}")
+            slots[role] = Slot(numbers[name] if move is None else _moved(role, numbers[name], move))
         return cls(slots, start, names)
 
     @property
@@ -90,6 +104,39 @@ class Layout:
         for name, tangent in tangents.items():
             result[:, self.slots[name].index.flatten()] = tangent.reshape(m, -1)
         return result
+
+
+def _check_slot(role: str, slot: Slot, size: int) -> None:
+    """See that a role's positions are integers inside of θ."""
+    if not isinstance(slot, Slot) or not isinstance(slot.index, Tensor):
+        raise InvalidInput(f"layout: role {role!r} is {shown(slot)}; give a Slot with a tensor of positions")
+    index = slot.index
+    if index.dtype != torch.int64:
+        raise InvalidInput(f"layout: the positions of role {role!r} are {index.dtype}; they must be int64")
+    if not is_integer(slot.shift):
+        raise InvalidInput(f"layout: the shift of role {role!r} must be an integer, not {shown(slot.shift)}")
+    if index.numel() and not 0 <= int(index.min()) <= int(index.max()) < size:
+        outside = int(index.min()) if int(index.min()) < 0 else int(index.max())
+        raise InvalidInput(f"layout: role {role!r} has position {outside}, outside of the {size} parameter entries")
+
+
+def _source(role: str, source: object) -> tuple[str, Callable[[Tensor], Tensor] | None]:
+    """A parameter's name, and what turns its shape into the role's."""
+    if isinstance(source, str):
+        return source, None
+    if isinstance(source, tuple) and len(source) == 2 and isinstance(source[0], str) and callable(source[1]):
+        return source[0], source[1]
+    raise InvalidInput(
+        f"role {role!r} is {shown(source)}; give a parameter's name, or (name, a function that moves its entries)"
+    )
+
+
+def _moved(role: str, numbers: Tensor, move: Callable[[Tensor], Tensor]) -> Tensor:
+    try:
+        return move(numbers)
+    except Exception as error:
+        shape = tuple(numbers.shape)
+        raise InvalidInput(f"role {role!r}: moving the entries of a tensor {shape} raised {error}") from error
 
 
 def flatten(module: nn.Module) -> tuple[Tensor, tuple[tuple[str, int], ...]]:

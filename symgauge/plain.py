@@ -1,7 +1,7 @@
-"""A plain module in float64: put at a parameter point, with everything that depends on parameters kept at full precision.
+"""A plain module in float64: put at a parameter point, and everything that depends on parameters at full precision.
 
-Modules ask for float32 in the middle of a computation (norms, attention weights). Rounding there would drown derivatives, so
-a value that is float64 stays so; constants that a module computes for itself keep the values they have.
+Modules ask for float32 in the middle of a computation (norms, attention weights). Rounding there would drown
+derivatives, so a value that is float64 stays so; constants that a module computes for itself keep their values.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def _is_low(x: Any) -> bool:
 def float64(enlarge: bool = False) -> Iterator[_Wide]:
     """Around a forward pass: float64 throughout, the math kernel for attention, no fast path, autograd on.
 
-    enlarge: small added constants are made larger (c to the power 1/8). A rank that is generic in them stays as it is, but
-    directions that only ε = 1e-12 keeps from being free, and float64 cannot tell from free ones, come into sight.
+    enlarge: small added constants are made larger (c to the power 1/8). A rank that is generic in them stays as it is,
+    but directions that only ε = 1e-12 keeps from being free, and float64 cannot tell from free ones, come into sight.
     The mode that is returned says in ``enlarged`` whether there were any.
     """
     default, fast = torch.get_default_dtype(), torch.backends.mha.get_fastpath_enabled()

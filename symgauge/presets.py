@@ -206,11 +206,11 @@ def _small_vocabulary(a: Architecture) -> int:
 
 
 def small_depth(architecture: Architecture) -> int:
-    """Layers of an instance for an exact run: two, but one where sandwich norms leave too few probes for two.
+    """Layers of an instance for an exact run: two, but one where norms after sublayers leave too few probes.
 
     Each norm asks for a root, which every second probe has; what a position attends to must have passed its norms too.
     """
-    return 1 if architecture.placement == "sandwich" else 2
+    return 1 if architecture.placement in ("sandwich", "output") else 2
 
 
 def scaled_down(architecture: Architecture) -> Architecture:
@@ -228,7 +228,11 @@ def scaled_down(architecture: Architecture) -> Architecture:
     else:
         # Heads with three planes where there are four heads, so that no axis is mistaken for another.
         heads, groups, planes = (3, 1, 2) if a.groups == 1 else (4, 2, 3)
-    rotary = _small_rotary(a.rotary, 2 if a.latent else planes)
+    encodings = tuple(_small_rotary(encoding, 2 if a.latent else planes) for encoding in a.encodings)
+    # Layers of different kinds, as many as there is room for.
+    kept = sorted({encoding: layer for layer, encoding in reversed([*enumerate(encodings)])}.values())[:layers]
+    kept += [layer for layer in range(a.layers) if layer not in kept][: layers - len(kept)]
+    rotary = next((encoding for encoding in encodings if encoding is not None), None)
     latent, d_k = None, rotary.channels if rotary else 3
     if a.latent is not None:
         d_rope = rotary.channels if rotary else 2
@@ -246,7 +250,10 @@ def scaled_down(architecture: Architecture) -> Architecture:
         vocabulary=_small_vocabulary(a),
         context=min(4, a.context),
         token_types=min(2, a.token_types),
-        rotary=rotary,
+        rotary=None if a.rotary_by_layer else rotary,
+        rotary_by_layer=tuple(encodings[layer] for layer in kept) if a.rotary_by_layer else (),
+        windows=(),
+        alibi=a.alibi[:heads],
         latent=latent,
         experts=_small_experts(a.experts, layers),
         # Constants that belong to the full size: score scale, groups of experts.

@@ -22,9 +22,9 @@ from typing import Any
 
 from torch import nn
 
+from symgauge.accounting import natural_inputs
 from symgauge.architecture import Architecture
 from symgauge.errors import InvalidInput, SymgaugeError, UnsupportedModel
-from symgauge.exact.accounting import natural_inputs
 from symgauge.exact.probes import Arrays, Inputs, Tokens, Vectors
 from symgauge.models.huggingface.config_file import quoted
 
@@ -233,7 +233,7 @@ def _from_file(path: Path, factory: str, wanted: Inputs | None, seed: int, trace
 
 def _known_inputs(module: nn.Module) -> Inputs | None:
     """Inputs of a module whose architecture is known."""
-    from symgauge.exact.accounting import describe
+    from symgauge.accounting import describe
 
     try:
         return natural_inputs(describe(module)[1])

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from symgauge.architecture import Architecture
+from symgauge.architecture import Architecture, Rotary
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,10 @@ class Map:
 
 @dataclass(frozen=True)
 class Attention:
-    """Multi-head attention: reads with query, key, value, writes with output. Norms act on each query/key head."""
+    """Multi-head attention: reads with query, key, value, writes with output.
+
+    Norms act on each query/key head, or on all heads together. ``window`` is 0, or how many positions are looked back.
+    """
 
     query: Map
     key: Map
@@ -43,6 +46,8 @@ class Attention:
     output: Map
     query_norm: Norm | None = None
     key_norm: Norm | None = None
+    rotary: Rotary | None = None
+    window: int = 0
 
     @property
     def readers(self) -> tuple[Map, ...]:
@@ -208,7 +213,14 @@ class _Builder:
         weight = self.role(f"{name}.weight", *shape)
         return Map(weight, self.role(f"{name}.bias", *shape[:-2], shape[-1]) if bias else None)
 
-    def attention(self, name: str) -> Attention | LatentAttention:
+    def head_norm(self, name: str, heads: int) -> Norm:
+        """An RMSNorm over the channels of each head, or over those of all heads."""
+        a = self.a
+        if not a.qk_norm_across:
+            return self.norm(name, a.d_k, "rms")
+        return Norm("rms", heads * a.d_k, self.role(f"{name}.gain", heads, a.d_k), None)
+
+    def attention(self, name: str, layer: int) -> Attention | LatentAttention:
         a = self.a
         if a.latent is not None:
             return self.latent_attention(name)
@@ -219,8 +231,10 @@ class _Builder:
             self.role(f"{name}.output.weight", a.heads, a.d_v, a.d_model),
             self.role(f"{name}.output.bias", a.d_model) if a.output_bias else None,
         )
-        norms = [self.norm(f"{name}.{part}_norm", a.d_k, "rms") if a.qk_norm else None for part in ("query", "key")]
-        return Attention(query, key, value, output, *norms)
+        query_norm = self.head_norm(f"{name}.query_norm", a.heads) if a.qk_norm else None
+        key_norm = self.head_norm(f"{name}.key_norm", a.groups) if a.qk_norm else None
+        window = a.windows[layer] if a.windows else 0
+        return Attention(query, key, value, output, query_norm, key_norm, a.encodings[layer], window)
 
     def latent_attention(self, name: str) -> LatentAttention:
         a, latent = self.a, self.a.latent
@@ -261,9 +275,9 @@ class _Builder:
 
     def steps(self, layer: int) -> Iterator[Step]:
         a, name = self.a, f"layers.{layer}"
-        has_norm, before = a.norm != "none", a.placement != "post"
-        around = a.placement == "sandwich"
-        attention = self.attention(f"{name}.attention")
+        has_norm, before = a.norm != "none", a.placement in ("pre", "sandwich")
+        around, after = a.placement in ("sandwich", "output"), a.placement == "post"
+        attention = self.attention(f"{name}.attention", layer)
         second = self.second(f"{name}.ff", layer) if a.d_ff or a.has_experts(layer) else None
         if a.placement in ("parallel", "parallel_shared"):
             first_norm = self.norm(f"{name}.norm_1")
@@ -277,7 +291,7 @@ class _Builder:
         for index, sublayer in enumerate(s for s in (attention, second) if s is not None):
             inner = self.norm(f"{name}.norm_{index + 1}") if has_norm and before else None
             outer = self.norm(f"{name}.output_norm_{index + 1}") if has_norm and around else None
-            post = self.norm(f"{name}.norm_{index + 1}") if has_norm and not before else None
+            post = self.norm(f"{name}.norm_{index + 1}") if has_norm and after else None
             yield Step((Branch((sublayer,), inner, outer),), post)
 
     def wiring(self) -> Wiring:
@@ -287,6 +301,8 @@ class _Builder:
             tables.append(self.role("token_table", a.vocabulary, a.d_model))
             if a.position_table:
                 tables.append(self.role("position_table", a.context, a.d_model))
+                if a.unused_positions:
+                    self.role("unused_positions", a.unused_positions, a.d_model)
             if a.token_types:
                 tables.append(self.role("type_table", a.token_types, a.d_model))
         embedding_norm = self.norm("embedding_norm") if a.embedding_norm else None

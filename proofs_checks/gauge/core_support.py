@@ -10,13 +10,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from symgauge.accounting import Account, account
 from symgauge.architecture import Architecture
 from symgauge.arithmetic.carrier import Carrier, wrap
 from symgauge.arithmetic.finite_field import FiniteField
 from symgauge.arithmetic.jet import Calculus
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
 from symgauge.claims import at_most, equal
-from symgauge.exact.accounting import Account, account
 from symgauge.exact.dimension import Output
 from symgauge.models.reference import forward, random_parameters
 from symgauge.numeric import random_inputs

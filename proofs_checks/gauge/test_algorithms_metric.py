@@ -12,6 +12,7 @@ from proofs_checks.gauge.algorithms_support import (
 )
 from proofs_checks.gauge.core_support import ALONE
 from proofs_checks.gauge.symbolic_support import is_zero, proves
+from symgauge.accounting import account
 from symgauge.algorithms import (
     GaugeElement,
     apply,
@@ -21,7 +22,6 @@ from symgauge.algorithms import (
 )
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.exact.accounting import account
 from symgauge.models.reference import random_parameters
 from symgauge.numeric import random_inputs
 from symgauge.numeric.gaps import rank_with_gap

@@ -8,10 +8,10 @@ from hypothesis.strategies import SearchStrategy, one_of
 
 from proofs_checks.gauge.core_support import census
 from proofs_checks.production.instances import reference
+from symgauge.accounting import account_for, describe, natural_inputs
 from symgauge.architecture import Architecture, Latent, Rotary
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
 from symgauge.claims import EvidenceLog, at_least, claim, equal, for_all
-from symgauge.exact.accounting import account_for, describe, natural_inputs
 from symgauge.exact.dimension import dimension
 from symgauge.exact.result import FibreDimension
 from symgauge.models.reference import ReferenceModel

@@ -19,9 +19,9 @@ from proofs_checks.gauge.sharing_support import (
     shared,
 )
 from proofs_checks.gauge.symbolic_support import record_identity
+from symgauge.accounting import account
 from symgauge.architecture import Architecture, Rotary
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.exact.accounting import account
 from symgauge.models.reference import random_parameters
 from symgauge.numeric import assert_changes, measure_invariance, random_inputs
 from symgauge.symbolic import lie_algebra as lie

@@ -9,9 +9,9 @@ from proofs_checks.gauge.explicit_attention import same
 from proofs_checks.gauge.proof_components import component, record_components
 from proofs_checks.gauge.proof_points import general_layer
 from proofs_checks.gauge.symbolic_support import proves
+from symgauge.accounting import account
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, claim, equal
-from symgauge.exact.accounting import account
 from symgauge.models.reference import ReferenceModel
 from symgauge.numeric import fibre_dimension_float, random_inputs
 from symgauge.symbolic import linearised

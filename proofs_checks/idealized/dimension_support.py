@@ -12,10 +12,10 @@ from typing import Literal
 
 from torch import Tensor, nn
 
+from symgauge.accounting import account_for, generators
 from symgauge.architecture import Architecture
 from symgauge.arithmetic.finite_field import FiniteField, Residues
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
-from symgauge.exact.accounting import account_for, generators
 from symgauge.exact.dimension import dimension
 from symgauge.exact.point import random_point
 from symgauge.exact.probes import Inputs, Tokens, Vectors

@@ -9,10 +9,10 @@ import sympy as sp
 
 from proofs_checks.gauge.symbolic_support import proves
 from symgauge import Tokens, account_for, dimension
+from symgauge.accounting import describe, natural_inputs
 from symgauge.architecture import Architecture
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.exact.accounting import describe, natural_inputs
 from symgauge.exact.result import FibreDimension, Output
 from symgauge.linear_properties.drawing import Room, random_model
 from symgauge.linear_properties.fibre import LogBilinear, generic_fibre_dimension, nullity_at

@@ -13,9 +13,9 @@ from typing import Any
 
 from torch import nn
 
+from symgauge.accounting import Account, account_for, describe, generators, natural_inputs
 from symgauge.architecture import Architecture, Experts, Latent, Rotary
 from symgauge.arithmetic.finite_field import Residues
-from symgauge.exact.accounting import Account, account_for, describe, generators, natural_inputs
 from symgauge.exact.dimension import dimension
 from symgauge.exact.rank import Echelon
 from symgauge.layout import Layout

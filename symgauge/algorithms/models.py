@@ -40,15 +40,19 @@ def attention_layers(architecture: Architecture, roles: Roles) -> dict[str, Atte
 
     Raises :class:`UnsupportedModel` for attention whose group is another one: linear, with QK-norm, latent.
     """
-    if architecture.attention != "softmax" or architecture.qk_norm:
-        raise UnsupportedModel("the gauge algorithms are for softmax attention without normalised queries and keys")
+    a = architecture
+    if a.attention != "softmax" or a.qk_norm or a.alibi or any(a.windows):
+        raise UnsupportedModel(
+            "the gauge algorithms are for softmax attention to all positions, without normalised queries and keys, and "
+            "without ALiBi"
+        )
     layers = {}
     for name, s in _layers(wire(architecture)):
         maps = {"query": s.query, "key": s.key, "value": s.value, "output": s.output}
         tensors = {field: _role(roles, m.weight) for field, m in maps.items()}
         tensors |= {f"{field}_bias": _role(roles, m.bias) for field, m in maps.items() if m.bias is not None}
         capped = architecture.attention_softcap is not None
-        layers[name] = AttentionParameters(**tensors, rotary=architecture.rotary, capped=capped)
+        layers[name] = AttentionParameters(**tensors, rotary=s.rotary, capped=capped)
     return layers
 
 

@@ -104,6 +104,8 @@ def _by_rule(func: Any, key: Any, args: Any, kwargs: Any) -> Any:
     first = _first_carrier(args, kwargs)
     schema = func._schema
     mutates = [i for i, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write]
+    if mutates and mutates[0] >= len(args):
+        raise UnsupportedOperation(f"{decompositions.refusal(func)}{where()}")
     target = args[mutates[0]] if mutates else None
     if target is not None and not isinstance(target, Carrier):
         raise UnsupportedOperation(_ordinary_target(func))
@@ -134,12 +136,10 @@ def _without_rule(func: Any, args: Any, kwargs: Any) -> Any:
             raise UnsupportedOperation(_ordinary_target(func))
         result = plain(*args, **kwargs)
         return args[0].copy_(result) if result.shape == args[0].shape else _reshaped(func, args[0], result)
-    refused = decompositions.refusal(func)
-    if refused is not None:
-        raise UnsupportedOperation(refused + where())
     made_of = decompositions.find(func)
     if made_of is None:
-        raise UnsupportedOperation(_explain(func))
+        refused = decompositions.refusal(func)
+        raise UnsupportedOperation(_explain(func) if refused is None else refused + where())
     return made_of(*args, **kwargs)
 
 

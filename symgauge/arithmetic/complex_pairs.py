@@ -74,7 +74,9 @@ def dispatch(func: Any, args: Any, kwargs: Any) -> Any:
 
 def _write(target: Any, result: Any) -> Any:
     if not isinstance(target, Pair):
-        raise UnsupportedOperation("an exact complex value is written into an ordinary tensor; make it from an exact one")
+        raise UnsupportedOperation(
+            "an exact complex value is written into an ordinary tensor; make it from an exact one"
+        )
     re, im = _parts(result)
     target.re.copy_(re)
     target.im.copy_(im)
@@ -165,18 +167,18 @@ def _times(a: Any, b: Any) -> Pair:
     return _pair(_sub(_mul(p, r), _mul(q, s)), _add(_mul(p, s), _mul(q, r)))
 
 
-def _reciprocal(a: Any) -> Any:
-    re, im = _parts(a)
-    if _absent(im):
-        return 1 / re
-    size = re * re + im * im
-    return _pair(re / size, -im / size) if isinstance(size, Tensor) else 1 / a
+def _reciprocal(z: Pair) -> Pair:
+    size = z.re * z.re + z.im * z.im
+    return _pair(z.re / size, -z.im / size)
 
 
 def _divided(a: Any, b: Any, *, rounding_mode: str | None = None) -> Pair:
     (p, q), (r, s) = _parts(a), _parts(b)
     if _absent(s):
         return _pair(p / r, 0 if _absent(q) else q / r)
+    if not isinstance(b, Pair):  # the squares of a constant would be rounded, were they not exact numbers
+        zero = torch.zeros_like((p if isinstance(p, Tensor) else q).reshape(-1)[0])
+        b = _pair(zero + r, zero + s)
     return _times(a, _reciprocal(b))
 
 
@@ -204,7 +206,9 @@ def _power(base: Any, exponent: Any) -> Any:
     if not isinstance(exponent, (int, float)) or exponent != int(exponent):
         if isinstance(base, Tensor) and base.is_complex():
             return torch.exp(torch.log(base) * exponent)
-        raise UnsupportedOperation("a real base has no exact rule for complex exponents; write exp(exponent · log(base))")
+        raise UnsupportedOperation(
+            "a real base has no exact rule for complex exponents; write exp(exponent · log(base))"
+        )
     n, result = abs(int(exponent)), None
     while n:
         if n & 1:

@@ -16,20 +16,19 @@ from torch._decomp import decomposition_table
 aten = torch.ops.aten
 Function = Callable[..., Any]
 
-TRUSTED = frozenset(
-    """
-    _euclidean_dist _prelu_kernel _reshape_alias _scaled_dot_product_flash_attention_for_cpu
-    _unsafe_index _unsafe_index_put addcdiv addmv addr affine_grid_generator aminmax
-    block_diag channel_shuffle col2im count_nonzero deg2rad diag_embed diagonal_copy dist elu
-    expand_copy frac glu grid_sampler_2d hardshrink hardsigmoid hardswish hardtanh huber_loss
-    im2col index_copy index_fill isneginf isposinf ldexp linalg_cross logit max_unpool2d max_unpool3d mse_loss
-    nll_loss_forward nll_loss2d_forward binary_cross_entropy binary_cross_entropy_with_logits
-    nansum narrow_copy norm permute_copy pixel_shuffle pixel_unshuffle rad2deg renorm rot90 select_scatter
-    slice_scatter smooth_l1_loss soft_margin_loss softshrink special_entr special_xlog1py split_with_sizes_copy
-    squeeze_copy std t_copy take threshold trace transpose_copy unbind_copy unfold_copy unsafe_split
-    unsafe_split_with_sizes unsqueeze_copy vdot view_copy xlogy
-    """.split()
-)
+TRUSTED = frozenset({
+    "_euclidean_dist", "_prelu_kernel", "_reshape_alias", "_scaled_dot_product_flash_attention_for_cpu",
+    "_unsafe_index", "_unsafe_index_put", "addcdiv", "addmv", "addr", "affine_grid_generator", "aminmax",
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "block_diag", "channel_shuffle", "col2im",
+    "count_nonzero", "deg2rad", "diag_embed", "diagonal_copy", "dist", "elu", "expand_copy", "frac", "glu",
+    "grid_sampler_2d", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "huber_loss", "im2col", "index_copy",
+    "index_fill", "ldexp", "linalg_cross", "logit", "max_unpool2d", "max_unpool3d", "mse_loss", "nansum",
+    "narrow_copy", "nll_loss2d_forward", "nll_loss_forward", "norm", "permute_copy", "pixel_shuffle",
+    "pixel_unshuffle", "rad2deg", "renorm", "rot90", "smooth_l1_loss", "soft_margin_loss", "softshrink",
+    "special_entr", "special_xlog1py", "split_with_sizes_copy", "squeeze_copy", "std", "t_copy", "take",
+    "threshold", "trace", "transpose_copy", "unbind_copy", "unfold_copy", "unsafe_split", "unsafe_split_with_sizes",
+    "unsqueeze_copy", "view_copy", "xlogy",
+})  # fmt: skip
 """Names of the aten operations whose decompositions by torch are exact."""
 
 _OWN: dict[Any, Function] = {}
@@ -55,8 +54,14 @@ def plain_of_in_place(func: Any) -> Function | None:
     return getattr(aten, name[:-1], None)
 
 
+def _writes_out(func: Any) -> bool:
+    return any(a.kwarg_only and a.alias_info is not None and a.alias_info.is_write for a in func._schema.arguments)
+
+
 def find(func: Any) -> Function | None:
     """What ``func`` is made of, as a function with the same arguments; None if nothing exact is known."""
+    if _writes_out(func):
+        return None
     packet = func.overloadpacket
     own = _OWN.get(func, _OWN.get(packet))
     if own is not None:
@@ -75,8 +80,10 @@ def refusal(func: Any) -> str | None:
     name = func._schema.name.split("::")[-1]
     if torch.Tag.nondeterministic_seeded in func.tags:
         return f"{name} draws random numbers: a random function has no fibre. Call module.eval(), or take the noise out"
-    if any(a.alias_info is not None and a.alias_info.is_write and a.kwarg_only for a in func._schema.arguments):
-        return f"{name} writes its result into out=…, which is not followed in exact arithmetic; assign the result instead"
+    if _writes_out(func):
+        return (
+            f"{name} writes its result into out=…, which is not followed in exact arithmetic; assign the result instead"
+        )
     if name.startswith("_fft_"):
         return f"{name} is not exact over a finite field: roots of unity are no floats; a convolution in time is exact"
     if name in _INEXACT:
@@ -86,14 +93,16 @@ def refusal(func: Any) -> str | None:
     return None
 
 
-_IRRATIONAL = "its result is an irrational function of the matrix, which no rule follows yet"
+_NO_FACTOR = "its factors or eigenvalues are irrational functions of the matrix, which no rule follows"
 _INEXACT = {
-    **dict.fromkeys((
-            "_linalg_svd", "_linalg_eigh", "linalg_eig", "_linalg_eigvals", "linalg_qr", "linalg_lstsq", "geqrf", "ormqr",
-            "linalg_pinv", "linalg_lu", "linalg_lu_factor_ex", "linalg_lu_solve", "lu_unpack", "linalg_ldl_factor_ex",
-        ),
-        _IRRATIONAL,  # fmt: skip
-    ),
-    "linalg_matrix_exp": "the exponential of a matrix mixes all its entries; Cayley's map (torch.linalg.solve) is exact",
-    "linalg_householder_product": "its reflectors come from a factorisation that no rule follows yet",
+    "_linalg_svd": _NO_FACTOR,
+    "_linalg_eigh": _NO_FACTOR,
+    "linalg_eig": _NO_FACTOR,
+    "_linalg_eigvals": _NO_FACTOR,
+    "linalg_qr": _NO_FACTOR,
+    "geqrf": _NO_FACTOR,
+    "linalg_pinv": _NO_FACTOR,
+    "linalg_lstsq": _NO_FACTOR,
+    "linalg_matrix_exp": "it mixes all entries in one exponential; Cayley's map by torch.linalg.solve is exact",
+    "linalg_householder_product": "its reflectors come from a factorisation that no rule follows",
 }

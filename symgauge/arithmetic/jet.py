@@ -433,6 +433,13 @@ class Calculus:
         derivative = field.scale(bell, 2 / math.sqrt(math.pi))
         return self.apply(a, field.odd(a.value, 2), torch.erf(a.shadow), derivative)
 
+    def atan(self, a: Jet) -> Jet:
+        """The arc tangent is a fresh odd element; its derivative 1/(1 + a²) is rational."""
+        field = self.field
+        bottom = field.add(field.lift(torch.ones_like(a.shadow)), field.mul(a.value, a.value))
+        value, taint = field.odd(a.value, 11), field.is_zero(bottom)
+        return self.apply(a, value, torch.atan(a.shadow), field.inverse(bottom), taint=taint, slope=2)
+
     def sigmoid(self, a: Jet) -> Jet:
         """E/(1 + E) with E = exp(a), so that every relation to exp, tanh and silu is kept; derivative s(1 − s)."""
         self.uses.add("exp")

@@ -134,6 +134,9 @@ class Multiprecision(Calculus):
     def erf(self, a: Jet) -> Jet:
         return self.map(self.context.erf, a)
 
+    def atan(self, a: Jet) -> Jet:
+        return self.map(self.context.atan, a)
+
     def sigmoid(self, a: Jet) -> Jet:
         return self.map(lambda x: 1 / (1 + self.context.exp(-x)), a)
 

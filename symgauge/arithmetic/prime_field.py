@@ -78,7 +78,10 @@ class PrimeField:
         """
         if not x.is_floating_point():
             return torch.remainder(x.to(torch.int64), self.p)
-        mantissa, exponent = torch.frexp(torch.where(torch.isfinite(x), x, 0.0).double())
+        whole = torch.where(torch.isfinite(x), x, 0.0)
+        if bool((whole == whole.trunc()).all()) and bool((whole.abs() < 2.0**53).all()):
+            return torch.remainder(whole.to(torch.int64), self.p)
+        mantissa, exponent = torch.frexp(whole.double())
         integer = torch.remainder((mantissa * 2.0**53).to(torch.int64), self.p)
         power = torch.remainder(exponent.to(torch.int64) - 53, self.p - 1)
         result = self._mul(integer, self._power(torch.full_like(integer, 2), power))

@@ -52,7 +52,10 @@ class Run(TorchDispatchMode):
 
     def __init__(self, memory: Memory, carriers: Mapping[str, Carrier], record: Record) -> None:
         super().__init__()
-        self.memory, self.carriers, self.record = memory, carriers, record
+        self.memory, self.carriers, self.record = memory, dict(carriers), record
+        self.scratch = Memory()
+        """Memory of ordinary tensors that exact values were written into."""
+        self._kept: list[Tensor] = []
         self._decided = WeakIdKeyDictionary()
         for carrier in carriers.values():
             carrier.run = self
@@ -65,6 +68,16 @@ class Run(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         tensors = [x for x in tree_leaves((args, kwargs)) if isinstance(x, Tensor)]
+        if _views(func) and not any(isinstance(x, (Carrier, Pair)) for x in tensors):
+            result = func(*args, **kwargs)  # it shares its memory, by which it is recognised when it is used
+            if any(x in self._decided for x in tensors):
+                self._decide(result)
+            return result
+        if _writes(func, args) and any(isinstance(x, (Carrier, Pair)) or self._is_parameter(x) for x in tensors[1:]):
+            self._make_exact(args[0])
+        scratch = None
+        if func._schema.is_mutable and args and isinstance(args[0], Tensor) and self.scratch.find(args[0]):
+            scratch = args[0]
         exact = False
         for x in tensors:
             if isinstance(x, Carrier):
@@ -76,9 +89,9 @@ class Run(TorchDispatchMode):
                     )
             elif isinstance(x, Pair):
                 exact = True
-            elif self.memory.find(x):
+            elif self.memory.find(x) or self.scratch.find(x):
                 exact = True
-                args, kwargs = tree_map(lambda y, x=x: self._registered(x) if y is x else y, (args, kwargs))
+                args, kwargs = tree_map(lambda y, x=x: self._exact_of(x) if y is x else y, (args, kwargs))
             elif x.requires_grad:
                 raise UnsupportedOperation(
                     f"a tensor of shape {tuple(x.shape)} that requires gradients is used{where()} but is no registered "
@@ -87,6 +100,8 @@ class Run(TorchDispatchMode):
         if exact:
             result = exactly(func, args, kwargs)
             self.adopt(tree_leaves(result))
+            if scratch is not None:
+                self._write_back(scratch, result)
             if any(isinstance(x, Carrier) and x.jet.depends for x in tree_leaves((args, kwargs))):
                 self._decide(result)
             return result
@@ -105,24 +120,71 @@ class Run(TorchDispatchMode):
             if isinstance(x, Tensor) and not isinstance(x, (Carrier, Pair)):
                 self._decided[x] = True
 
-    def _registered(self, x: Tensor) -> Tensor:
-        """The carrier of a parameter, or the same view of it, that was met as an ordinary tensor."""
-        for name, parameter in self.memory.find(x):
+    def _is_parameter(self, x: Any) -> bool:
+        return isinstance(x, Tensor) and bool(self.memory.find(x) or self.scratch.find(x))
+
+    def resolve(self, x: Tensor) -> Tensor:
+        """What the module returned, as the carrier that it stands for if it is an ordinary tensor with exact memory."""
+        return self._exact_of(x) if not isinstance(x, Carrier) and self._is_parameter(x) else x
+
+    # ----- ordinary tensors that exact values are written into: torch.zeros(…) filled piece by piece
+
+    def _make_exact(self, x: Any) -> None:
+        """From here on the memory of an ordinary tensor holds exact values."""
+        if isinstance(x, (Carrier, Pair)) or not isinstance(x, Tensor) or self._is_parameter(x):
+            return
+        if not x.is_floating_point():
+            raise UnsupportedOperation(
+                f"an exact value is written into a tensor of {x.dtype}{where()}; write it into one of floating-point numbers"
+            )
+        whole = x.new_empty(0).set_(x.untyped_storage())  # all of its memory, in a row
+        calculus = next(iter(self.carriers.values())).calculus
+        name = f"scratch {len(self.carriers)}"
+        self.carriers[name] = Carrier(calculus.lift(whole.clone()), calculus)
+        self.carriers[name].run = self
+        self.scratch.add(name, whole)
+        self._kept.append(whole)
+
+    def _write_back(self, target: Tensor, result: Any) -> None:
+        """Put what was written into a part of exact memory where it belongs."""
+        (name, whole), = self.scratch.find(target)
+        entries = _entries(target, whole).reshape(-1)
+        base, new = self.carriers[name], result.jet
+        base.jet = base.calculus.join(
+            lambda parts: parts[0].index_put((entries,), parts[1].reshape(-1)), [base.jet, new]
+        )
+
+    def _exact_of(self, x: Tensor) -> Tensor:
+        """The carrier of a parameter or of exact memory, or the same view of it, that was met as an ordinary tensor."""
+        found = self.memory.find(x) or self.scratch.find(x)
+        for name, home in found:
             carrier = self.carriers[name]
-            if x.shape == parameter.shape and x.stride() == parameter.stride() and (
-                x.storage_offset() == parameter.storage_offset()
-            ):
+            if (x.shape, x.stride(), x.storage_offset()) == (home.shape, home.stride(), home.storage_offset()):
                 return carrier
-            numbers = torch.full((x.untyped_storage().nbytes() // x.element_size(),), -1)
-            order = torch.arange(parameter.numel()).reshape(parameter.shape)
-            numbers.as_strided(parameter.shape, parameter.stride(), parameter.storage_offset()).copy_(order)
-            entries = numbers.as_strided(x.shape, x.stride(), x.storage_offset())
+            entries = _entries(x, home)
             if bool((entries >= 0).all()):
                 view = exactly(aten.index.Tensor, (exactly(aten.view.default, (carrier, [-1]), {}), [entries]), {})
                 view.run = self
                 return view
-        names = [name for name, _ in self.memory.find(x)]
         raise UnsupportedOperation(
-            f"a tensor that shares the memory of {' and '.join(map(repr, names))} without being a part of it is used"
-            f"{where()}; register it, or compute it from the parameter in every call"
+            f"a tensor that shares the memory of {' and '.join(repr(name) for name, _ in found)} without being a part of it "
+            f"is used{where()}; register it, or compute it from the parameter in every call"
         )
+
+
+def _writes(func: Any, args: Any) -> bool:
+    first = func._schema.arguments[0] if func._schema.arguments else None
+    return bool(args) and first is not None and first.alias_info is not None and first.alias_info.is_write
+
+
+def _views(func: Any) -> bool:
+    """Whether results share memory with an argument that is only read."""
+    return any(r.alias_info is not None and not r.alias_info.is_write for r in func._schema.returns)
+
+
+def _entries(x: Tensor, home: Tensor) -> Tensor:
+    """For each entry of ``x``, which entry of ``home`` lies in the same place in memory; −1 for none."""
+    numbers = torch.full((x.untyped_storage().nbytes() // x.element_size(),), -1)
+    order = torch.arange(home.numel()).reshape(home.shape)
+    numbers.as_strided(home.shape, home.stride(), home.storage_offset()).copy_(order)
+    return numbers.as_strided(x.shape, x.stride(), x.storage_offset())

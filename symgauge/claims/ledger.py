@@ -12,6 +12,7 @@ from symgauge.atomic import write_text
 from symgauge.claims.record import Claim, Evidence, Verdict
 from symgauge.claims.verdict import decide
 from symgauge.errors import InvalidInput
+from symgauge.reading import check_file
 
 FORMAT = "symgauge ledger 1"
 
@@ -107,7 +108,9 @@ class Ledger:
     def load(cls, path: str | Path) -> Ledger:
         """Read a saved ledger. Raises InvalidInput, naming the file and what is wrong with it."""
         try:
-            document = json.loads(Path(path).read_text(encoding="utf-8"))
+            document = json.loads(check_file(path).read_text(encoding="utf-8"))
+        except InvalidInput as error:
+            raise InvalidInput(f"cannot read the ledger {error}") from error
         except OSError as error:
             raise InvalidInput(f"cannot read the ledger {path}: {error.strerror}") from error
         except ValueError as error:

@@ -68,19 +68,16 @@ class Options:
         cls, *, output: str, point: str, primes: str, device: str, seed: int, rounds: int, json: bool, traceback: bool
     ) -> Options:
         """Raises InvalidInput for what no measurement could use, before anything is built."""
-        import torch
-
         from symgauge.arithmetic.primes import DEFAULT_PRIMES, check_primes
+        from symgauge.checks import check_device, check_seed
         from symgauge.errors import InvalidInput
 
         if output not in ("logits", "probabilities"):
             raise InvalidInput(f"--output {output!r}: choose logits or probabilities")
         if point not in ("random", "own"):
             raise InvalidInput(f"--point {point!r}: choose random or own")
-        if device.split(":")[0] not in ("cpu", "cuda"):
-            raise InvalidInput(f"--device {device!r}: choose cpu or cuda")
-        if device.startswith("cuda") and not torch.cuda.is_available():
-            raise InvalidInput(f"--device {device}: torch sees no CUDA device here; leave it out to compute on the CPU")
+        check_device(device, "--device")
+        check_seed(seed, "--seed")
         try:
             chosen = tuple(int(p) for p in primes.split(",")) if primes else DEFAULT_PRIMES
         except ValueError:
@@ -102,7 +99,7 @@ def measured(target: Target, options: Options) -> FibreDimension:
     """
     from symgauge.errors import InvalidInput
     from symgauge.estimate import estimate
-    from symgauge.exact.dimension import dimension
+    from symgauge.measurement import dimension
     from symgauge.targets import blaming
 
     if options.point == "own" and target.no_own_point:

@@ -34,12 +34,15 @@ def command(
                 print(f"{name:<12} {key:<24} {experiment.title}")
         return
     from symgauge.atomic import check_writable, write_bytes, write_text
+    from symgauge.checks import check_device, check_seed
     from symgauge.commands._progress import shares
     from symgauge.experiments.record import Record
     from symgauge.experiments.suite import Setting, choose, reproduce
     from symgauge.reporting.experiments_page import figures, page
 
     keys = [*(f"table-{n}" for n in table or ()), *(f"figure-{n}" for n in figure or ()), *(only or ())]
+    check_device(device, "--device")
+    check_seed(seed, "--seed")
     chosen = choose(suite, keys)
     folder = out or Path("reproduced")
     check_writable(folder)

@@ -23,7 +23,7 @@ def command(
 ) -> None:
     """Check claims; exit status 0 only if every computed verdict is the one on record."""
     from symgauge import profiles
-    from symgauge.atomic import check_writable
+    from symgauge.atomic import check_target, check_writable
     from symgauge.claims.catalogue import catalogue, checks_folder
     from symgauge.claims.select import select as choose
     from symgauge.commands._progress import progress
@@ -39,8 +39,10 @@ def command(
     if not ids:
         print(f"there are no claims in {known.folder}")
         raise typer.Exit(2)
-    for folder in [*([json.parent] if json else []), *([report] if report else [])]:
-        check_writable(folder)
+    if json:
+        check_target(json)
+    if report:
+        check_writable(report)
     processes = workers or min(MOST_WORKERS, os.cpu_count() or 1, len({known.claims[name].check for name in ids}))
     with progress(len(ids)) as watch:
         run = run_checks(known, ids, profile=chosen_profile, workers=processes, watch=watch)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from symgauge.blame import place, said
 from symgauge.errors import InvalidInput, SymgaugeError, Undecided, UnsupportedOperation
@@ -35,6 +37,8 @@ def check_agreement(evaluation: Evaluation, seed: int) -> None:
     """
     subject, theta = evaluation.subject, evaluation.theta
     batch = subject.inputs.draw(_BATCH, torch.Generator().manual_seed(seed)).to(theta.device)
+    if isinstance(subject.inputs, Tokens):
+        batch[0] = subject.inputs.vocabulary - 1  # a vocabulary larger than the module's table is found at once
     plain = copy.deepcopy(subject.plain)
     prepare(plain, [name for name, _ in subject.counted], theta, theta.device)
     together = _run(subject, plain, batch)
@@ -43,7 +47,7 @@ def check_agreement(evaluation: Evaluation, seed: int) -> None:
     if not together:
         raise InvalidInput(f"{subject.name} returns no tensor of real numbers")
     if not _same(together, again):
-        raise _unsteady(subject)
+        raise _unsteady(subject, plain, batch)
     subject.axes = {name: axis for name in together if (axis := _batch_axis(subject, name, together, alone)) is not None}
     if not subject.axes:
         raise InvalidInput(f"no output of {subject.name} depends on its input and counts the inputs of a batch")
@@ -55,7 +59,7 @@ def check_agreement(evaluation: Evaluation, seed: int) -> None:
             )
         if not all(_close(together[name].select(axis, i), alone[i][name].select(axis, 0)) for i in range(_BATCH)):
             if not all(_same(together, _run(subject, plain, batch)) for _ in range(_REPEATS)):
-                raise _unsteady(subject)
+                raise _unsteady(subject, plain, batch)
             raise InvalidInput(f"the inputs of a batch see one another in {subject.name}{_hint(subject, plain, batch)}")
     shadows = evaluation(batch, tangents=False, watched=True)
     for name, jet in zip(subject.axes, shadows, strict=True):
@@ -67,11 +71,30 @@ def check_agreement(evaluation: Evaluation, seed: int) -> None:
             )
 
 
-def _unsteady(subject: Subject) -> InvalidInput:
+def _unsteady(subject: Subject, plain: nn.Module, batch: Tensor) -> InvalidInput:
+    with _Random() as seen:
+        _run(subject, plain, batch)
+    why = "it keeps what it saw before, or draws random numbers outside of torch"
+    if seen.names:
+        why = f"it draws random numbers ({', '.join(sorted(seen.names))})"
+    if any("dropout" in name or "bernoulli" in name for name in seen.names):
+        why = "dropout is active although the module is in evaluation mode (pass training=self.training to F.dropout)"
     return InvalidInput(
-        f"{subject.name} gives another output when it is run again on the same input: it draws random numbers or keeps what "
-        "it saw before, so it is no function to measure; take the noise or the memory out"
+        f"{subject.name} gives another output when it is run again on the same input, so it is no function to measure: {why}"
     )
+
+
+class _Random(TorchDispatchMode):
+    """Collects the names of operations that draw random numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if torch.Tag.nondeterministic_seeded in func.tags:
+            self.names.add(func._schema.name.removeprefix("aten::"))
+        return func(*args, **(kwargs or {}))
 
 
 def _run(subject: Subject, plain: nn.Module, batch: Tensor) -> dict[str, Tensor]:
@@ -88,11 +111,8 @@ def _run(subject: Subject, plain: nn.Module, batch: Tensor) -> dict[str, Tensor]
 
 def _describe(subject: Subject) -> str:
     inputs = subject.inputs
-    sizes = ", ".join(
-        f"{f.name}={getattr(inputs, f.name)!r}"
-        for f in dataclasses.fields(inputs)
-        if getattr(inputs, f.name) not in (None, 0)
-    )
+    values = {f.name: getattr(inputs, f.name) for f in dataclasses.fields(inputs)}
+    sizes = ", ".join(f"{name}={value!r}" for name, value in values.items() if value not in (None, 0))
     return f"{type(inputs).__name__}({sizes})"
 
 

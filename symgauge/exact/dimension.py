@@ -74,8 +74,10 @@ class _Search:
             if self.progress is not None:
                 self.progress(f"prime {self.prime}", self.rank, self.columns)
             if added == 0:
-                # All inputs that exist, at all their positions, leave nothing to be settled.
+                # All inputs that exist, at all their positions and in all directions, leave nothing to be settled.
                 self.saturated = self.acceptance.complete
+                while self.saturated and rows.used and rows.again():
+                    pass
                 return
             fruitless = fruitless + 1 if added >= _EXTRA and not gained else 0
             self.saturated = self.rank == self.columns or fruitless == 2
@@ -256,6 +258,8 @@ def _result(
         theta=theta,
         names=names,
         echelon=echelon,
+        subject=subject,
+        inputs=torch.stack([sequence for sequence, _ in search.rows.used]),
     )
 
 

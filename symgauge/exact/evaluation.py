@@ -80,6 +80,7 @@ class Evaluation:
             x = found.get(name)
             if x is None:
                 raise UnsupportedOperation(f"output {name!r} of {subject.name} is there in some runs only")
+            x = run.resolve(x)
             jet = x.jet if isinstance(x, Carrier) else calculus.lift(x)
             jets.append(calculus.move(lambda t, a=axis: t.movedim(a, 0), jet) if axis else jet)  # type: ignore[misc]
         if subject.axes and not any(jet.depends for jet in jets):

@@ -34,6 +34,8 @@ class JacobianRows:
         self.echelon = Echelon(self.field, columns, device)
         self.generator = torch.Generator().manual_seed(seed)
         self.rows = self.positions = self.sequences = self.slope = 0
+        self.used: list[tuple[Tensor, dict[int, Key]]] = []
+        """Inputs so far, with the positions looked at."""
         self.seconds = {"probing": 0.0, "jacobian": 0.0, "rank": 0.0}
 
     @property
@@ -64,6 +66,16 @@ class JacobianRows:
         start = time.perf_counter()
         found = self.acceptance.take(wanted)
         self.seconds["probing"] += time.perf_counter() - start
+        self.used += found
+        self.sequences += len(found)
+        self.positions += sum(len(keys) for _, keys in found)
+        return self._add(found)
+
+    def again(self) -> int:
+        """Look at the same positions in other directions of their outputs; returns the rank gained."""
+        return self._add(self.used)[1]
+
+    def _add(self, found: list[tuple[Tensor, dict[int, Key]]]) -> tuple[int, int]:
         added = gained = 0
         size = self._batch_size()
         for i in range(0, len(found), size):
@@ -75,8 +87,6 @@ class JacobianRows:
             self.seconds["jacobian"] += middle - start
             self.seconds["rank"] += time.perf_counter() - middle
             added += rows.shape[0]
-            self.sequences += len(chunk)
-            self.positions += sum(len(p) for _, p in chunk)
         self.rows += added
         return added, gained
 

@@ -11,6 +11,7 @@ from symgauge.arithmetic.finite_field import Residues
 from symgauge.arithmetic.record import Piece
 from symgauge.errors import Undecided
 from symgauge.exact.rank import Echelon
+from symgauge.exact.subject import Subject
 
 Output = Literal["logits", "probabilities"]
 
@@ -73,6 +74,10 @@ class FibreDimension:
     names: tuple[tuple[str, int], ...] = field(repr=False)
     echelon: Echelon = field(repr=False)
     """Row space of the Jacobian over the prime with the highest rank."""
+    subject: Subject = field(repr=False)
+    """The private copy that was measured, and how it is called."""
+    inputs: Tensor = field(repr=False)
+    """The inputs that the rank rests on, (N, …)."""
     float_rank: int | None = None
     """The rank that a second witness found: singular values of the plain module's float64 Jacobian at the same point."""
     gap: float | None = None

@@ -13,6 +13,7 @@ from typing import Any
 from symgauge.atomic import write_text
 from symgauge.errors import InvalidInput
 from symgauge.experiments.result import Result
+from symgauge.reading import check_file
 
 FORMAT = 1
 
@@ -74,12 +75,14 @@ class Record:
     def load(cls, file: Path) -> Record:
         """Raises InvalidInput for a file that is no record of ours."""
         try:
-            data = json.loads(file.read_text(encoding="utf-8"))
+            data = json.loads(check_file(file).read_text(encoding="utf-8"))
             if data["format"] != FORMAT:
                 raise InvalidInput(f"{file} has format {data['format']!r}; this version reads {FORMAT}")
             runs = {key: _run(entry) for key, entry in data["runs"].items()}
             return cls(data["suite"], data["scale"], runs)
-        except (OSError, KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+        except InvalidInput:
+            raise
+        except (OSError, KeyError, TypeError, AttributeError, ValueError) as error:
             raise InvalidInput(
                 f"{file} is no record of experiments ({error}); remove it or choose another folder"
             ) from error

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from symgauge.errors import InvalidInput, UnsupportedModel
 from symgauge.exact.probes import Tokens
+from symgauge.reading import check_file
 
 _BATCH = 64
 _LENGTH = 8
@@ -35,7 +36,9 @@ def network(target: str, *, seed: int = 0, traceback: bool = False) -> Network:
     file.py:factory makes its own. Raises InvalidInput and UnsupportedModel.
     """
     folder = Path(target)
-    if folder.is_dir() and any(folder.glob("*.safetensors")):
+    if folder.is_dir() and (weights := [*folder.glob("*.safetensors")]):
+        for file in weights:
+            check_file(file)
         return _with_weights(folder)
     if folder.is_dir() and any(p for suffix in ("*.bin", "*.pt", "*.pth") for p in folder.glob(suffix)):
         raise InvalidInput(

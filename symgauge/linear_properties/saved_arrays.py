@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from symgauge.errors import InvalidInput
+from symgauge.reading import check_file
 
 SUFFIXES = (".npy", ".npz", ".safetensors")
 HIDDEN = ("hidden", "hidden_states", "embeddings", "f")
@@ -30,9 +31,7 @@ def load_array(spec: str, inside: str = "", usual: tuple[str, ...] = ()) -> Tens
         file, name = (spec, "") if is_array_file(spec) else (inside, spec)
     if not file:
         raise InvalidInput(f"{spec!r} is no .npy, .npz or .safetensors file; write FILE or FILE:NAME")
-    path = Path(file)
-    if not path.is_file():
-        raise InvalidInput(f"{path}: no such file")
+    path = check_file(file)
     try:
         if path.suffix == ".npy":
             if name:

@@ -41,6 +41,10 @@ _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
+def _scaled(x: Tensor, factor: float) -> Tensor:
+    return x if factor == 1 else x * factor
+
+
 def _softcap(x: Tensor, cap: float | None) -> Tensor:
     return x if cap is None else cap * torch.tanh(x / cap)
 
@@ -76,14 +80,26 @@ class _Evaluation:
         y = x * scale * self.roles[norm.gain]
         return y if norm.offset is None else y + self.roles[norm.offset]
 
-    def mix(self, scores: Tensor, values: Tensor, output: Map) -> Tensor:
+    def head_norm(self, x: Tensor, norm: Norm | None) -> Tensor:
+        """(B, heads, T, d_k): the norm of each head, or of all heads of a token together."""
+        if norm is None or not self.a.qk_norm_across:
+            return self.norm(x, norm)
+        scale = torch.rsqrt((x * x).mean((-3, -1), keepdim=True) + self.epsilon)
+        return x * scale * self.roles[norm.gain].unsqueeze(-2)
+
+    def mix(self, scores: Tensor, values: Tensor, output: Map, window: int = 0) -> Tensor:
         """Scores (B, h, T, T) and values (B, h, T, d_v) → what attention writes to the stream, (B, T, d_model)."""
         a, length = self.a, scores.shape[-1]
         scale = a.extra.get("score_scale", a.d_k**-0.5)
         scores = _softcap(scores * scale, a.attention_softcap)
+        if a.alibi:
+            slopes = torch.tensor(a.alibi, dtype=scores.dtype, device=scores.device)
+            scores = scores + slopes[:, None, None] * torch.arange(length, device=scores.device)
         if a.causal:
-            later = torch.ones(length, length, dtype=torch.bool, device=scores.device).triu(1)
-            scores = scores.masked_fill(later, float("-inf") if a.attention == "softmax" else 0.0)
+            unseen = torch.ones(length, length, dtype=torch.bool, device=scores.device).triu(1)
+            if window:
+                unseen = unseen | ~torch.ones_like(unseen).triu(1 - window)
+            scores = scores.masked_fill(unseen, float("-inf") if a.attention == "softmax" else 0.0)
         weights = scores.softmax(-1) if a.attention == "softmax" else scores
         heads = (weights @ values).transpose(-3, -2)
         joined = heads.reshape(*heads.shape[:-2], a.heads * a.d_v)
@@ -93,14 +109,14 @@ class _Evaluation:
     def attention(self, x: Tensor, s: Attention) -> Tensor:
         a = self.a
         query, key, value = (self.per_head(x, m) for m in s.readers)
-        query, key = self.norm(query, s.query_norm), self.norm(key, s.key_norm)
+        query, key = self.head_norm(query, s.query_norm), self.head_norm(key, s.key_norm)
         factor = a.extra.get("rotary_scale", 1.0)
-        query, key = rotate(query, a.rotary, factor), rotate(key, a.rotary, factor)
+        query, key = rotate(query, s.rotary, factor), rotate(key, s.rotary, factor)
         if a.groups != a.heads:
             # Heads i·s … i·s + s − 1 share group i.
             shared = torch.arange(a.heads, device=x.device) // (a.heads // a.groups)
             key, value = key.index_select(-3, shared), value.index_select(-3, shared)
-        return self.mix(query @ key.transpose(-2, -1), value, s.output)
+        return self.mix(query @ key.transpose(-2, -1), value, s.output, s.window)
 
     def latent_attention(self, x: Tensor, s: LatentAttention) -> Tensor:
         a = self.a
@@ -116,10 +132,14 @@ class _Evaluation:
         return self.mix(scores, self.per_head(latent, s.value_up), s.output)
 
     def feed_forward(self, x: Tensor, s: FeedForward) -> Tensor:
-        activation = _ACTIVATIONS[self.a.activation]
         up = self.linear(x, s.up)
-        hidden = activation(up) if s.gate is None else activation(self.linear(x, s.gate)) * up
+        hidden = self.activation(up) if s.gate is None else self.activation(self.linear(x, s.gate)) * up
         return self.linear(hidden, s.down)
+
+    def activation(self, x: Tensor) -> Tensor:
+        if "gelu_slope" in self.a.extra:  # the tanh form of GELU with a rounded √(2/π) (BLOOM)
+            return x * 0.5 * (1 + torch.tanh(self.a.extra["gelu_slope"] * x * (1 + 0.044715 * x * x)))
+        return _ACTIVATIONS[self.a.activation](x)
 
     def chosen(self, logits: Tensor) -> Tensor:
         """Mask (..., count) of the active experts of each token: the largest logits, after the best groups if any."""
@@ -164,12 +184,12 @@ class _Evaluation:
 
     def head(self, x: Tensor, head: Head, tied: bool) -> Tensor:
         if head.transform is not None:
-            x = self.norm(_ACTIVATIONS[self.a.activation](self.linear(x, head.transform)), head.transform_norm)
+            x = self.norm(self.activation(self.linear(x, head.transform)), head.transform_norm)
         weight = self.roles[head.unembedding.weight]
         logits = x @ (weight.transpose(-2, -1) if tied else weight)
         if head.unembedding.bias is not None:
             logits = logits + self.roles[head.unembedding.bias]
-        return _softcap(logits, self.a.logit_softcap)
+        return _softcap(_scaled(logits, self.a.extra.get("logit_scale", 1.0)), self.a.logit_softcap)
 
     def embed(self, ids: Tensor) -> Tensor:
         """Token ids (B, T) → stream (B, T, d_model); every token has type 0."""
@@ -190,7 +210,8 @@ class _Evaluation:
             for branch in step.branches:
                 x = self.norm(stream, branch.input_norm)
                 output = _total([self.sublayer(x, sublayer) for sublayer in branch.sublayers])
-                written.append(self.norm(output, branch.output_norm))
+                output = self.norm(output, branch.output_norm)
+                written.append(_scaled(output, self.a.extra.get("residual_scale", 1.0)))
             stream = self.norm(_total(written), step.stream_norm)
         stream = self.norm(stream, wiring.final_norm)
         return stream if wiring.head is None else self.head(stream, wiring.head, wiring.tied)

@@ -109,7 +109,7 @@ def gauge_path(architecture: Architecture, parameters: Mapping[str, Tensor], see
 
     For attention without rotary encoding and without normalised queries (gauge paper, Section 5.1); others are refused.
     """
-    if architecture.rotary is not None or architecture.qk_norm or architecture.latent is not None:
+    if any(architecture.encodings) or architecture.qk_norm or architecture.latent is not None:
         raise InvalidInput("gauge_path needs plain attention: no rotary encoding, QK-norm or latents")
     generator = torch.Generator().manual_seed(seed)
     groups, directions = architecture.groups, []

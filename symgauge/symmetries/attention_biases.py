@@ -8,7 +8,7 @@ import torch
 from sympy import Integer
 from torch import Tensor
 
-from symgauge.architecture import Architecture
+from symgauge.architecture import Architecture, Rotary
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry
 from symgauge.symmetries.elements import differences, factors, inverse, shifts
@@ -53,14 +53,15 @@ class KeyBias(Symmetry):
     source = "claims CT-3; partial rotary encoding derived here"
 
     def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
-        channels = unseen_key_channels(a)
-        biases = [sub.key.bias for sub in w.sublayers() if isinstance(sub, Attention) and sub.key.bias is not None]
-        return [self._site(a, bias, channels) for bias in biases if channels]
+        biased = [sub for sub in w.sublayers() if isinstance(sub, Attention) and sub.key.bias is not None]
+        return [self._site(a, sub) for sub in biased if unseen_key_channels(a, sub.rotary)]
 
-    def _site(self, a: Architecture, bias: str, channels: tuple[int, ...]) -> Site:
+    def _site(self, a: Architecture, sub: Attention) -> Site:
+        channels, rotary, bias = unseen_key_channels(a, sub.rotary), sub.rotary, sub.key.bias
+        assert bias is not None
         n = len(channels)
-        unrotated = a.rotary is not None and n == a.d_k - 2 * len(a.rotary.turns)
-        width = s.d_k if a.rotary is None else s.d_k - s.d_rot if unrotated else Integer(n)
+        unrotated = rotary is not None and n == a.d_k - 2 * len(rotary.turns)
+        width = s.d_k if rotary is None else s.d_k - s.d_rot if unrotated else Integer(n)
 
         def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
             return {bias: roles[bias] + spread(x.reshape(a.groups, n), channels, a.d_k)}
@@ -154,39 +155,46 @@ class QueryKeyGains(Symmetry):
     name = "query-key-gains"
     title = (
         "Normalised queries and keys trade gain: γ_q times a, γ_k divided by a, one factor per rotated plane and one "
-        "per channel that does not turn (or turns by half turns)."
+        "per channel that does not turn (or turns by half turns), in every group that has gains of its own."
     )
     source = "claims CT-5 (Qwen3-like); partial rotary encoding derived here"
 
     def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
         return [
-            self._site(a, sub.query_norm.gain, sub.key_norm.gain)
+            self._site(a, sub.rotary, sub.query_norm.gain, sub.key_norm.gain)
             for sub in w.sublayers()
             if isinstance(sub, Attention) and sub.query_norm is not None and sub.key_norm is not None
         ]
 
-    def _site(self, a: Architecture, query: str, key: str) -> Site:
+    def _site(self, a: Architecture, rotary: Rotary | None, query: str, key: str) -> Site:
         index, width = list(range(a.d_k)), s.d_k
-        if a.rotary is not None:
-            free = [block.channels for block in a.rotary.classes() if block.kind == "real"]
-            planes = [a.rotary.plane(j) for j, turn in enumerate(a.rotary.turns) if 2 * turn % 1 != 0]
+        if rotary is not None:
+            free = [block.channels for block in rotary.classes() if block.kind == "real"]
+            planes = [rotary.plane(j) for j, turn in enumerate(rotary.turns) if 2 * turn % 1 != 0]
             blocks = [*planes, *((c,) for channels in free for c in channels)]
             index = [next(i for i, block in enumerate(blocks) if c in block) for c in range(a.d_k)]
-            width = s.d_k - s.d_rot / 2 if len(planes) == len(a.rotary.turns) else Integer(len(blocks))
+            width = s.d_k - s.d_rot / 2 if len(planes) == len(rotary.turns) else Integer(len(blocks))
             if 2 * len(planes) == a.d_k:
                 width = s.d_k / 2
-        count = max(index) + 1
+        # Gains that all heads share trade once; those of a norm across the heads trade in every key group.
+        groups, letter = (a.groups, s.g) if a.qk_norm_across else (1, Integer(1))
+        count = groups * (max(index) + 1)
 
         def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
-            factor = (1 + x)[torch.tensor(index, device=x.device)]
-            return {query: roles[query] * factor, key: roles[key] / factor}
+            factor = (1 + x).reshape(groups, -1)[:, torch.tensor(index, device=x.device)]
+            if not a.qk_norm_across:
+                return {query: roles[query] * factor[0], key: roles[key] / factor[0]}
+            return {query: roles[query] * per_head(a, factor, groups), key: roles[key] / factor}
 
-        return Site(s.layer_of(query), width, count, act, factors(count))
+        return Site(s.layer_of(query), letter * width, count, act, factors(count))
 
 
 class QueryKeyScale(Symmetry):
     name = "query-key-scale"
-    title = "Where queries and keys are normalised with ε = 0, the size of each query head and key group is unseen."
+    title = (
+        "Where queries and keys are normalised with ε = 0, the size of each query head and key group is unseen (of all "
+        "of them together, where one norm goes across the heads)."
+    )
     source = "claims CT-5 (Qwen3-like)"
 
     def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
@@ -198,11 +206,12 @@ class QueryKeyScale(Symmetry):
     def _site(self, a: Architecture, sub: Attention) -> Site:
         def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
             changed = {}
-            for m, factor in ((sub.query, 1 + x[: a.heads]), (sub.key, 1 + x[a.heads :])):
+            for m, factor in ((sub.query, 1 + x[:heads]), (sub.key, 1 + x[heads:])):
                 changed[m.weight] = roles[m.weight] * factor.reshape(-1, 1, 1)
                 if m.bias is not None:
                     changed[m.bias] = roles[m.bias] * factor.reshape(-1, 1)
             return changed
 
-        count = a.heads + a.groups
-        return Site(s.layer_of(sub.query.weight), s.h + s.g, count, act, factors(count, positive=True))
+        heads, count = (1, 2) if a.qk_norm_across else (a.heads, a.heads + a.groups)
+        size = Integer(2) if a.qk_norm_across else s.h + s.g
+        return Site(s.layer_of(sub.query.weight), size, count, act, factors(count, positive=True))

@@ -20,7 +20,7 @@ from symgauge.symmetries.attention_biases import moved, through_heads
 from symgauge.symmetries.base import Roles, Site, Symmetry
 from symgauge.symmetries.elements import differences, inverse, shifts
 from symgauge.symmetries.readers import reading, take_back
-from symgauge.symmetries.spaces import Constant, Moment, Reader, Space, spaces
+from symgauge.symmetries.spaces import Constant, Moment, Reader, Space, spaces, written_scale
 from symgauge.wiring import Attention, Norm, Wiring
 
 
@@ -228,7 +228,8 @@ class ValueCarry(Symmetry):
         def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
             t = torch.cat([x, torch.zeros(total - count, dtype=x.dtype, device=x.device)]) if count < total else x
             t = t.reshape(a.groups, a.d_v)
-            return {**gap.act(roles, through_heads(a, roles, output, t)), bias: roles[bias] + t}
+            written = through_heads(a, roles, output, t) * written_scale(a)
+            return {**gap.act(roles, written), bias: roles[bias] + t}
 
         return Site(s.layer_of(output), s.g * s.d_v if count == total else s.d, count, act, shifts(count))
 

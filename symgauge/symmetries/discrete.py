@@ -40,7 +40,8 @@ class HeadPermutation(DiscreteSymmetry):
     source = "gauge paper, Theorem 3.1; with sharing claims CT-4 (S_{h/g} wr S_g)"
 
     def applies(self, a: Architecture, output: Output = "logits") -> bool:
-        return a.heads > 1
+        # Heads with slopes of their own are told apart.
+        return a.heads > 1 and not a.alibi
 
     def order(self, a: Architecture) -> Expr:
         return (factorial(s.h / s.g) ** s.g * factorial(s.g)) ** s.L
@@ -67,6 +68,9 @@ class HeadPermutation(DiscreteSymmetry):
                 by_group = []
             else:
                 continue
+            if isinstance(sub, Attention) and a.qk_norm_across:
+                by_head += [norm.gain for norm in (sub.query_norm,) if norm is not None]
+                by_group += [norm.gain for norm in (sub.key_norm,) if norm is not None]
             roles |= _taken(roles, by_head, element[f"{index}.heads"])
             roles |= _taken(roles, by_group, element[f"{index}.groups"])
         return roles

@@ -35,6 +35,22 @@ class UnusedTypes(Symmetry):
         return [Site(None, (s.n_types - 1) * s.d, count, act, shifts(count))]
 
 
+class UnusedPositions(Symmetry):
+    name = "unused-positions"
+    title = "Rows of the position table before the first position's are never read."
+    source = "derived here"
+
+    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
+        rows = a.unused_positions
+        if not rows or "unused_positions" not in w.shapes:
+            return []
+
+        def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
+            return {"unused_positions": roles["unused_positions"] + x.reshape(rows, a.d_model)}
+
+        return [Site(None, rows * s.d, rows * a.d_model, act, shifts(rows * a.d_model))]
+
+
 class LogitShift(Symmetry):
     name = "logit-shift"
     title = (

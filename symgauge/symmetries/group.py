@@ -7,9 +7,9 @@ from sympy import Expr, Integer
 from symgauge.architecture import Architecture
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.attention_biases import KeyBias, QueryKeyGains, QueryKeyScale, ValueBias
-from symgauge.symmetries.base import Output, Symmetry
+from symgauge.symmetries.base import Output, Symmetry, sum_over_layers
 from symgauge.symmetries.constant_shifts import BiasCarry, BiasTrade, NormOffset, TableShift, ValueCarry
-from symgauge.symmetries.embeddings import LogitShift, TiedNullDirection, TiedTokenShift, UnusedTypes
+from symgauge.symmetries.embeddings import LogitShift, TiedNullDirection, TiedTokenShift, UnusedPositions, UnusedTypes
 from symgauge.symmetries.feed_forward import GatedRescale, ReluRescale, RouterShift
 from symgauge.symmetries.head_factors import QueryKey, ValueOutput
 from symgauge.symmetries.head_mixing import HeadMixing
@@ -40,6 +40,7 @@ REGISTRY: tuple[type[Symmetry], ...] = (
     ValueLevel,
     BiasTrade,
     UnusedTypes,
+    UnusedPositions,
     TableShift,
     StreamMap,
     StreamScale,
@@ -77,7 +78,8 @@ def paper_dimension(a: Architecture) -> Expr:
     d_k² under rotary encoding (Corollary 3.4), whatever the angles.
     """
     copies = s.h if a.groups == a.heads else s.g
-    return s.L * copies * ((s.d_k if a.rotary is not None else s.d_k**2) + s.d_v**2)
+    sizes = [(s.d_k if encoding is not None else s.d_k**2) + s.d_v**2 for encoding in a.encodings]
+    return sum_over_layers(a, [(layer, copies * size) for layer, size in enumerate(sizes)])
 
 
 def limits(a: Architecture) -> list[str]:
@@ -118,12 +120,17 @@ def limits(a: Architecture) -> list[str]:
         "the first layer's feed-forward sees one vector per token, too few to fix what it adds and what it reads": (
             tables_alone and a.placement.startswith("parallel") and a.vocabulary * seen < a.d_model**2 + maps
         ),
-        "sequences of one or two positions do not show all of attention": a.context < 3,
+        "sequences (or windows) of one or two positions do not show all of attention": (
+            a.context < 3 or any(0 < window < 3 for window in a.windows)
+        ),
         "a neuron of a ReLU layer may be on (or off) for all inputs, and then has more freedom": (
             a.activation in ("relu", "relu2") and (a.d_ff > 0 or a.experts is not None)
         ),
         "a norm that reads nothing but the token table can have its effect written into the table": (
-            tables_alone and a.norm != "none" and (a.embedding_norm or not a.residual)
+            tables_alone
+            and a.norm != "none"
+            # A tied table is read by the head as well, which holds it, unless tokens are few.
+            and (not a.residual or (a.embedding_norm and (not a.tied or a.vocabulary <= a.d_model + 1)))
         ),
         "a norm that reads only another norm's result adds freedom of scales per channel": (
             a.norm != "none" and a.placement == "post" and (a.final_norm or not a.residual)
@@ -137,7 +144,7 @@ def limits(a: Architecture) -> list[str]:
         ),
         UNCHOSEN_EXPERT: a.experts is not None,
         "an output norm behind fewer than about √(2 d_model) inner channels does not see all of its gain": (
-            a.placement == "sandwich" and min(a.heads * a.d_v, a.d_ff or a.d_model) ** 2 < 2 * a.d_model
+            a.placement in ("sandwich", "output") and min(a.heads * a.d_v, a.d_ff or a.d_model) ** 2 < 2 * a.d_model
         ),
         "keys or values that heads share and that are wider than the stream leave room to each of these heads": (
             a.groups < a.heads and max(a.d_k, a.d_v) > a.d_model

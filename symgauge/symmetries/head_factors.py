@@ -9,7 +9,7 @@ import torch
 from sympy import Expr, Integer
 from torch import Tensor
 
-from symgauge.architecture import Architecture
+from symgauge.architecture import Architecture, Rotary
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry
 from symgauge.symmetries.elements import commutant_pattern, full_pattern, invertible, near_identity
@@ -59,15 +59,15 @@ def _rows(w: Wiring, m: Map) -> int:
     return w.shapes[m.weight][-2] + (m.bias is not None)
 
 
-def _commutant(a: Architecture) -> tuple[Expr, Tensor]:
+def _commutant(a: Architecture, rotary: Rotary | None) -> tuple[Expr, Tensor]:
     """Dimension in letters, and pattern, of what may act on channels that carry positions."""
     n, letter = (a.d_k, s.d_k) if a.latent is None else (a.latent.d_rope, s.d_r)
-    if a.rotary is None:
+    if rotary is None:
         return letter**2, full_pattern(n)
-    planes = sum(len(block.signs) for block in a.rotary.classes())
-    if a.rotary.commutant_dimension == 2 * planes + (n - 2 * planes) ** 2 and planes == len(a.rotary.turns):
-        return s.d_rot + (letter - s.d_rot) ** 2 if n > 2 * planes else letter, commutant_pattern(a.rotary)
-    return Integer(a.rotary.commutant_dimension), commutant_pattern(a.rotary)
+    planes = sum(len(block.signs) for block in rotary.classes())
+    if rotary.commutant_dimension == 2 * planes + (n - 2 * planes) ** 2 and planes == len(rotary.turns):
+        return s.d_rot + (letter - s.d_rot) ** 2 if n > 2 * planes else letter, commutant_pattern(rotary)
+    return Integer(rotary.commutant_dimension), commutant_pattern(rotary)
 
 
 class QueryKey(Symmetry):
@@ -82,15 +82,15 @@ class QueryKey(Symmetry):
         found = []
         for sub in w.sublayers():
             if isinstance(sub, Attention) and not a.qk_norm:
-                scores = _Scores(sub.query, sub.key, a.groups, s.g, _commutant(a)[1])
-                found.append(self._site(a, w, scores, _commutant(a)[0]))
+                size, pattern = _commutant(a, sub.rotary)
+                found.append(self._site(a, w, _Scores(sub.query, sub.key, a.groups, s.g, pattern), size))
             elif isinstance(sub, LatentAttention):
                 assert a.latent is not None
                 if nope := a.d_k - a.latent.d_rope:
                     scores = _Scores(sub.query_nope, sub.key_up, a.heads, s.h, full_pattern(nope))
                     found.append(self._site(a, w, scores, (s.d_k - s.d_r) ** 2))
-                scores = _Scores(sub.query_rope, sub.key_rope, 1, Integer(1), _commutant(a)[1])
-                found.append(self._site(a, w, scores, _commutant(a)[0]))
+                size, pattern = _commutant(a, a.rotary)
+                found.append(self._site(a, w, _Scores(sub.query_rope, sub.key_rope, 1, Integer(1), pattern), size))
         return found
 
     def _site(self, a: Architecture, w: Wiring, scores: _Scores, size: Expr) -> Site:

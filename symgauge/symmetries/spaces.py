@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from symgauge.architecture import Architecture
+from symgauge.architecture import Architecture, Rotary
 from symgauge.symmetries import symbols
 from symgauge.wiring import (
     Attention,
@@ -130,11 +130,16 @@ def opened_by(all_spaces: list[Space], norm: Norm) -> Space | None:
     return next((space for space in all_spaces if space.source == norm), None)
 
 
-def constants_of(maps: tuple[Map, ...]) -> list[Constant]:
+def constants_of(maps: tuple[Map, ...], factor: float = 1.0) -> list[Constant]:
     """The biases among maps as constants; a layer's routed experts move together, for their weights sum to one."""
     routed = tuple(m.bias for m in maps if m.bias is not None and ".experts." in m.bias)
-    alone = [Constant((m.bias,)) for m in maps if m.bias is not None and ".experts." not in m.bias]
-    return [*alone, Constant(routed)] if routed else alone
+    alone = [Constant((m.bias,), factor=factor) for m in maps if m.bias is not None and ".experts." not in m.bias]
+    return [*alone, Constant(routed, factor=factor)] if routed else alone
+
+
+def written_scale(a: Architecture) -> float:
+    """The factor between a map's result and the space it writes; the space before an output norm has it as it is."""
+    return 1.0 if a.placement in ("sandwich", "output") else a.extra.get("residual_scale", 1.0)
 
 
 class _Tour:
@@ -193,9 +198,10 @@ class _Tour:
                 target.moments[-1].norms.append(branch.output_norm)
                 after.outputs.append(branch.output_norm)
                 if branch.output_norm.offset is not None:
-                    after.moments[-1].constants.append(Constant((branch.output_norm.offset,)))
+                    scale = a.extra.get("residual_scale", 1.0)
+                    after.moments[-1].constants.append(Constant((branch.output_norm.offset,), factor=scale))
             target.moments[-1].writers += branch.writers
-            target.moments[-1].constants += constants_of(branch.writers)
+            target.moments[-1].constants += constants_of(branch.writers, written_scale(a))
         return after if step.stream_norm is None else self.pass_norm(after, step.stream_norm, layer)
 
     def head(self, stream: Space) -> None:
@@ -217,7 +223,7 @@ class _Tour:
         return Reader(m.weight, tuple(range(columns if m.bias else 0)), m.bias)
 
     def sinks(self, step: Step, branch: Branch) -> Constant | None:
-        """A bias added at the same place as the attention of ``branch``, if any."""
+        """A bias added at the same place (before any scale) as the attention of ``branch``, if any."""
         together = step.branches if branch.output_norm is None else (branch,)
         found = constants_of(tuple(m for b in together for m in b.writers))
         return found[0] if found else None
@@ -228,14 +234,14 @@ class _Tour:
             case Attention():
                 query, key = (self.biased(m, a.d_k) for m in (sublayer.query, sublayer.key))
                 if key.bias is None:
-                    key = Reader(key.weight, unseen_key_channels(a))
+                    key = Reader(key.weight, unseen_key_channels(a, sublayer.rotary))
                 value = self.biased(sublayer.value, a.d_v)
                 if value.bias is None and a.attention == "softmax" and sink is not None:
                     value = Reader(value.weight, tuple(range(a.d_v)), None, sublayer.output.weight, sink)
                 return [query, key, value]
             case LatentAttention():
                 others = [Reader(m.weight) for m in sublayer.readers[:-1]]
-                return [*others, Reader(sublayer.key_rope.weight, unseen_key_channels(a))]
+                return [*others, Reader(sublayer.key_rope.weight, unseen_key_channels(a, a.rotary))]
             case FeedForward():
                 return [self.biased(m, w.shapes[m.weight][-1]) for m in sublayer.readers]
             case Mixture():
@@ -255,8 +261,8 @@ class _Tour:
             self.pass_norm(latent, norm, layer).moments[-1].readers += [Reader(m.weight) for m in ups]
 
 
-def unseen_key_channels(a: Architecture) -> tuple[int, ...]:
-    """Key channels in which a constant shifts all scores of a query alike, which softmax does not see.
+def unseen_key_channels(a: Architecture, rotary: Rotary | None) -> tuple[int, ...]:
+    """Key channels, under a layer's encoding, where a constant shifts all scores of a query alike, unseen by softmax.
 
     All of them without rotary encoding, the channels that do not turn with it; none where scores are not simply
     query · key under softmax (linear attention, soft-capped scores, normalised keys).
@@ -264,8 +270,8 @@ def unseen_key_channels(a: Architecture) -> tuple[int, ...]:
     if a.attention != "softmax" or a.qk_norm or a.attention_softcap is not None:
         return ()
     channels = a.d_k if a.latent is None else a.latent.d_rope
-    if a.rotary is None:
+    if rotary is None:
         return tuple(range(channels))
-    still = [j for j, turn in enumerate(a.rotary.turns) if turn % 1 == 0]
-    rotated = 2 * len(a.rotary.turns)
-    return tuple(sorted([c for j in still for c in a.rotary.plane(j)] + list(range(rotated, channels))))
+    still = [j for j, turn in enumerate(rotary.turns) if turn % 1 == 0]
+    rotated = 2 * len(rotary.turns)
+    return tuple(sorted([c for j in still for c in rotary.plane(j)] + list(range(rotated, channels))))

@@ -38,8 +38,9 @@ def values(a: Architecture) -> dict[Symbol, int]:
         result |= {experts: e.count, shared: e.shared, d_e: e.d_ff, dense: min(e.first, a.layers)}
     if a.latent is not None:
         result |= {d_c: a.latent.key_value, d_q: a.latent.query, d_r: a.latent.d_rope}
-    if a.rotary is not None:
-        result[d_rot] = 2 * len(a.rotary.turns)
+    rotated = {2 * len(encoding.turns) for encoding in a.encodings if encoding is not None}
+    if rotated:
+        result[d_rot] = rotated.pop()
     return result
 
 

@@ -46,7 +46,7 @@ class TokenKeyShift(Symmetry):
 
     def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
         attention = first_attention(a, w)
-        if attention is None or len(unseen_key_channels(a)) < a.d_k:
+        if attention is None or len(unseen_key_channels(a, attention.rotary)) < a.d_k:
             return []
         key, shape = attention.key.weight, (a.groups, 1, a.d_k)
 

@@ -14,7 +14,7 @@ from symgauge.symmetries.attention_biases import offsets_read, stacked_output, w
 from symgauge.symmetries.base import Roles, Site, Symmetry
 from symgauge.symmetries.constant_shifts import Gap, open_gap
 from symgauge.symmetries.elements import inverse, shifts
-from symgauge.symmetries.spaces import spaces
+from symgauge.symmetries.spaces import spaces, written_scale
 from symgauge.wiring import Attention, Norm, Wiring
 
 
@@ -60,7 +60,7 @@ class ValueLevel(Symmetry):
             c = x * torch.ones(a.d_model, dtype=x.dtype, device=x.device)
             changed = gap.act(roles, c)
             for sub, norm, sign in writers:
-                rows = stacked_output(a, roles, sub)
+                rows = stacked_output(a, roles, sub) * written_scale(a)
                 t = (sign * c.unsqueeze(0) @ inverse(rows.mT @ rows)) @ rows.mT  # the shortest t with t W_O = ±c
                 changed |= with_values(roles, sub, norm, t.reshape(a.groups, a.d_v))
             return changed

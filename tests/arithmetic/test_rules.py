@@ -13,13 +13,15 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
 import symgauge.arithmetic.rules  # noqa: F401
-from symgauge.arithmetic.carrier import _RULES, _find, wrap
+from symgauge.arithmetic import complex_pairs, decompositions
+from symgauge.arithmetic.carrier import _RULES, wrap
 from symgauge.arithmetic.finite_field import FiniteField
 from symgauge.arithmetic.jet import Calculus
+from symgauge.arithmetic.multiprecision import Multiprecision
 from symgauge.errors import UnsupportedOperation
+from tests.arithmetic import cases
 from tests.arithmetic.real_field import RealField
 
 Case = Callable[[Tensor], Tensor]
@@ -143,8 +145,15 @@ CASES: dict[str, Case] = {
 NOT_DIFFERENTIABLE = {"detach": 1}
 
 
+assert not CASES.keys() & cases.CASES.keys()
+CASES |= cases.CASES
+COARSE = {"hard"}  # torch multiplies by 1/6 in single precision in these derivatives
+
+
 def jacobian(case: Case, x: Tensor) -> Tensor:
     """d(output)/dx by torch's own autograd, (output entries, input entries)."""
+    if not case(x.clone().requires_grad_()).requires_grad:
+        return torch.zeros(case(x).numel(), x.numel(), dtype=torch.float64)
     return torch.autograd.functional.jacobian(case, x.clone()).reshape(-1, x.numel())
 
 
@@ -163,7 +172,8 @@ def test_value_and_derivative_agree_with_torch(name: str) -> None:
     wanted = jacobian(case, X)
     tangent = result.jet.tangent
     got = torch.zeros_like(wanted) if tangent is None else tangent.re.expand(24, *expected.shape).reshape(24, -1).mT
-    torch.testing.assert_close(got, wanted, rtol=1e-11, atol=1e-12)
+    tolerance = 1e-7 if name in COARSE else 1e-11
+    torch.testing.assert_close(got, wanted, rtol=tolerance, atol=tolerance / 10)
 
 
 POLYNOMIAL = [
@@ -187,24 +197,60 @@ def test_polynomial_rules_are_exact_modulo_a_prime(name: str) -> None:
     assert torch.equal(got, field.lift(jacobian(case, x)).re)
 
 
-def test_every_rule_has_a_case() -> None:
-    """The operations that the cases really dispatch cover the rule table."""
+def test_the_same_rules_run_with_thirty_digits() -> None:
+    for name, case in CASES.items():
+        digits = Multiprecision(30)
+        with torch.no_grad():
+            got = digits.nearest(case(digits.carry(X.clone())))
+        torch.testing.assert_close(
+            got, case(X.clone()), rtol=1e-11, atol=1e-12, msg=lambda m, name=name: f"{name}: {m}"
+        )  # type: ignore[misc]
+
+
+@pytest.fixture(scope="module")
+def used() -> set[object]:
+    """Rules, and names of operations that were decomposed, over all cases."""
     seen: set[object] = set()
+    find = decompositions.find
 
-    class Watch(TorchDispatchMode):
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
-            key = _find(func, _RULES)
-            if key in _RULES:
-                seen.add(_RULES[key])
-            return func(*args, **(kwargs or {}))
+    def recording(function: Callable[..., object], mark: object) -> Callable[..., object]:
+        def run(*args: object, **kwargs: object) -> object:
+            seen.add(mark)
+            return function(*args, **kwargs)
 
-    with Watch(), torch.no_grad():
+        return run
+
+    def recording_find(func: object) -> object:
+        seen.add(func._schema.name.removeprefix("aten::"))  # type: ignore[attr-defined]
+        return find(func)
+
+    with pytest.MonkeyPatch.context() as patch, torch.no_grad():
+        patch.setattr(decompositions, "find", recording_find)
+        for operation, function in list(_RULES.items()):
+            patch.setitem(_RULES, operation, recording(function, function))
+        for operation, function in list(complex_pairs._FUNCTIONS.items()):
+            patch.setitem(complex_pairs._FUNCTIONS, operation, recording(function, operation))
         for case in CASES.values():
             calculus = Calculus(RealField())
             case(wrap(calculus.variable(X.clone(), 0), calculus))
+    return seen
+
+
+def test_every_rule_has_a_case(used: set[object]) -> None:
     library = {op: f for op, f in _RULES.items() if (f.__module__ or "").startswith("symgauge.")}
-    missing = sorted(str(op) for op, f in library.items() if f not in seen)
+    never_of_floats = {torch.ops.aten.bitwise_not}
+    missing = sorted(str(op) for op, f in library.items() if f not in used and op not in never_of_floats)
     assert not missing, f"rules without a test case: {missing}"
+
+
+def test_every_decomposition_has_a_case(used: set[object]) -> None:
+    own = {str(op).removeprefix("aten.").split(".")[0] for op in decompositions._OWN}
+    assert not (missing := sorted((decompositions.TRUSTED | own) - used)), f"decompositions without a case: {missing}"
+
+
+def test_every_function_of_complex_tensors_has_a_case(used: set[object]) -> None:
+    missing = sorted(str(op) for op in complex_pairs._FUNCTIONS if op not in used)
+    assert not missing, f"complex functions without a test case: {missing}"
 
 
 def test_an_operation_without_a_rule_is_refused_by_name_and_module() -> None:
@@ -234,8 +280,41 @@ def test_writing_an_exact_value_into_an_ordinary_tensor_is_refused() -> None:
         torch.zeros(2, 3, 4, dtype=torch.float64).add_(x)
 
 
-@pytest.mark.parametrize("exponent", [1.5, torch.tensor(2.0)])
-def test_other_exponents_are_refused(exponent: float | Tensor) -> None:
+REFUSED: dict[str, tuple[Case, str]] = {
+    "a random operation": (lambda x: x + torch.rand_like(x), "rand_like draws random numbers"),
+    "active dropout": (lambda x: F.dropout(x, 0.5), "bernoulli draws random numbers.*eval"),
+    "random in place": (lambda x: (x * 1).exponential_(), "exponential draws random numbers"),
+    "random slopes": (lambda x: F.rrelu(x, training=True), "random slopes in training"),
+    "statistics in training": (
+        lambda x: F.batch_norm(x, torch.zeros(3).double(), torch.ones(3).double(), training=True),
+        "writes its statistics: call module.eval",
+    ),
+    "a result given away": (lambda x: torch.exp(x, out=x * 1), "exp writes its result into out="),
+    "out of a decomposition": (
+        lambda x: torch.addmv(x[0, :, 0], x[0], x[1, 0], out=x[0, :, 0] * 1),
+        "addmv writes.*out=",
+    ),
+    "another shape in place": (lambda x: (x[..., :3] * 1).transpose_(0, 1).resize_(2), "resize"),
+    "singular vectors": (lambda x: torch.linalg.svd(x)[0], "_linalg_svd is not exact.*irrational"),
+    "eigenvectors": (lambda x: torch.linalg.eigh(x @ x.mT)[1], "_linalg_eigh is not exact"),
+    "a matrix exponential": (lambda x: torch.matrix_exp(x @ x.mT), "linalg_matrix_exp is not exact.*Cayley"),
+    "Fourier": (lambda x: torch.fft.rfft(x).abs(), "_fft_r2c is not exact.*roots of unity"),
+    "max_norm": (lambda x: F.embedding(cases.ROW, x[0], max_norm=1.0), "max_norm rewrites its weights"),
+    "complex sine": (lambda x: torch.sin(x + 1j).abs(), "no exact rule for aten.sin.default of complex tensors"),
+    "a view that others see": (lambda x: _squeezed_under_a_view(x), "changes a tensor's shape in place"),
+}
+
+
+def _squeezed_under_a_view(x: Tensor) -> Tensor:
+    y = (x * 1)[:, :1]
+    z = y[0]
+    y.squeeze_(1)
+    return y + z
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_has_no_exact_value_is_refused_in_a_sentence(name: str) -> None:
+    case, sentence = REFUSED[name]
     calculus = Calculus(RealField())
-    with pytest.raises(UnsupportedOperation, match="pow"), torch.no_grad():
-        wrap(calculus.variable(POSITIVE, 0), calculus) ** exponent
+    with pytest.raises(UnsupportedOperation, match=sentence), torch.no_grad():
+        case(wrap(calculus.variable(X.clone(), 0), calculus))

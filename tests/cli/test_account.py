@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 from symgauge.cli import app
 from symgauge.symmetries.attention_biases import KeyBias
 
-FILE = """
+FILE = '''
 import symgauge
 from torch import nn
 
@@ -21,13 +21,24 @@ def attention():
 def few():
     return symgauge.Architecture(4, 2, 3, 2, vocabulary=3, context=2)
 
-def other():
-    return nn.Linear(3, 2), symgauge.Vectors(1, 3)
+class Product(nn.Module):
+    """x ↦ A B x + D relu(C x + c): GL(2) between A and B, and one scale per hidden unit."""
+
+    def __init__(self):
+        super().__init__()
+        self.b, self.a = nn.Linear(3, 2, bias=False), nn.Linear(2, 4, bias=False)
+        self.c, self.d = nn.Linear(3, 2), nn.Linear(2, 4)
+
+    def forward(self, x):
+        return self.a(self.b(x)) + self.d(self.c(x).relu())
+
+def product():
+    return Product(), symgauge.Vectors(1, 3)
 
 def tiny():
     from symgauge.models.huggingface import tiny
     return tiny("gpt2", n_embd=4, n_head=2, n_inner=3, vocab_size=9, n_positions=4)
-"""
+'''
 
 
 @pytest.fixture
@@ -74,7 +85,7 @@ def test_a_family_that_does_not_hold_is_undecided(account, monkeypatch) -> None:
     monkeypatch.setattr("symgauge.symmetries.attention_biases.KeyBias.sites", _wrong_sites)
     done = account("mine.py:attention", "--json")
     assert done.exit_code == 1
-    assert "generators lie outside the kernel: key-bias (8)" in done.stderr
+    assert "generators lie outside the kernel: key-bias (8); of key-bias' 8 directions none hold" in done.stderr
     assert json.loads(done.stdout)["families"]["key-bias"]["violations"] == 8
 
 
@@ -92,11 +103,54 @@ def test_too_few_inputs_are_undecided(account) -> None:
     assert done.stderr.startswith("undecided: ")
 
 
-def test_other_modules_are_referred_to_dim(account) -> None:
-    done = account("mine.py:other")
+def test_other_modules_are_explained_by_their_tensors(account) -> None:
+    done = account("mine.py:product", "--json")
+    assert done.exit_code == 0, done.stderr
+    data = json.loads(done.stdout)
+    assert data["tensor_sets"] == [
+        {"tensors": ["b.weight", "a.weight"], "dimension": 4, "gain": 4},
+        {"tensors": ["c.weight", "c.bias", "d.weight"], "dimension": 2, "gain": 2},
+    ]
+    assert (data["architecture"], data["formula"], data["families"]) == (None, None, {})
+    assert (data["nullity"], data["explained"], data["unexplained"]) == (6, 6, 0)
+    done = account("mine.py:product")
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert ["b.weight", "+", "a.weight", "4", "4"] in lines
+    assert ["unexplained", "0"] in lines
+    text = " ".join(done.stdout.split())
+    assert "no architecture is known (Product is not a transformers model: it has no config.model_type)" in text
+    assert "formula" not in text
+
+
+def test_families_without(account) -> None:
+    data = json.loads(account("mine.py:attention", "--json", "--without", "key-bias, value-output").stdout)
+    assert list(data["families"]) == ["query-key"]
+    assert (data["explained"], data["unexplained"], data["left"]) == (18, 14, 0)
+    assert [s["gain"] for s in data["tensor_sets"]] == [6, 8]
+    assert data["decided"] is True
+    lines = [line.split() for line in account("mine.py:attention", "--families", "query-key").stdout.splitlines()]
+    assert ["layers__0__attention__key__bias", "6", "6"] in lines
+    assert ["layers__0__attention__value__weight", "+", "layers__0__attention__output__weight", "8", "8"] in lines
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("mine.py:attention", "--without", "keybias"), "there is no family 'keybias'; did you mean 'key-bias'"),
+        (("mine.py:attention", "--families", "zzz"), "there is no family 'zzz'; known are query-key, "),
+        (("mine.py:product", "--families", "query-key"), "--families and --without: no architecture is known (Product"),
+        (("mine.py:attention", "--inputs", "tokens:5,3"), "without a vocabulary inputs must be Vectors(length, 4)"),
+        (("mine.py:attention", "--inputs", "vectors:3,5"), "inputs have width 5, but d_model = 4"),
+        (("mine.py:attention", "--seed", str(2**63)), "--seed must be an integer from 0 to 2^63 - 1"),
+        (("mine.py:attention", "--device", "gpu"), "--device 'gpu': choose cpu or cuda; write 'cuda' for a graphics"),
+        (("mine.py:attention", "--device", "cuda:99"), "--device cuda:99: torch sees"),
+    ],
+)
+def test_refusals(account, arguments, message) -> None:
+    done = account(*arguments)
     assert (done.exit_code, done.stdout) == (2, "")
     assert len(done.stderr.splitlines()) == 1
-    assert "a factory that returns a symgauge.Architecture; `symgauge dim` measures any module" in done.stderr
+    assert message in done.stderr
 
 
 def _without(kind):

@@ -141,6 +141,8 @@ def test_an_unknown_selection_is_one_sentence(place) -> None:
         (("--profile", "lazy"), "symgauge: no sampling profile is called 'lazy'; choose one of dev, ci, thorough\n"),
         (("--json", "proofs_checks/__init__.py/x.json"), "symgauge: cannot write into proofs_checks/__init__.py"),
         (("--report", "proofs_checks/__init__.py"), "symgauge: cannot write into proofs_checks/__init__.py"),
+        (("--json", "proofs_checks"), "symgauge: cannot write proofs_checks: it is a folder"),
+        (("--json", "/dev/null"), "symgauge: cannot write /dev/null: it is no ordinary file (a pipe or a device)"),
     ],
 )
 def test_bad_options_are_one_sentence(place, arguments, message) -> None:

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from symgauge.accounting import account
 from symgauge.architecture import Architecture, Rotary
-from symgauge.exact.accounting import account
 
 cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
+from symgauge.accounting import account, describe, natural_inputs
 from symgauge.architecture import Architecture, Rotary
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
-from symgauge.exact.accounting import account, describe, natural_inputs
 from symgauge.exact.point import random_point, with_rooted_embeddings
 
 SANDWICH = Architecture(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from typer.testing import CliRunner
 
+from symgauge.cli import app
 from symgauge.errors import InvalidInput
 from symgauge.experiments import suite as suite_module
 from symgauge.experiments.drawing import draw
@@ -125,3 +127,18 @@ def test_unknown_names_are_refused() -> None:
     with pytest.raises(InvalidInput, match="no scale is called"):
         list(reproduce("gauge", [], Setting("huge"), None, ""))  # type: ignore[arg-type]
     assert "gauge" in suites()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--device", "gpu"), "--device 'gpu': choose cpu or cuda; write 'cuda' for a graphics card"),
+        (("--seed", str(2**63)), "--seed must be an integer from 0 to 2^63 - 1"),
+    ],
+)
+def test_options_that_nothing_could_use(tmp_path, monkeypatch, arguments, message) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["reproduce", "gauge", "--table", "4", *arguments])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert not list(tmp_path.iterdir())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -154,6 +155,11 @@ def test_soft_caps_are_refused(place) -> None:
     ("arguments", "message"),
     [
         (["none.npz"], "no such file"),
+        (["folder.npz"], "folder.npz is a folder, not a file"),
+        (["pipe.npz"], "pipe.npz is no ordinary file (a pipe or a device), which is not read"),
+        (["all.npz", "--answers", "pipe.npz"], "pipe.npz is no ordinary file"),
+        (["mine.py:model", "--prompts", "pipe.npz"], "pipe.npz is no ordinary file"),
+        (["piped"], "piped/model.safetensors is no ordinary file"),
         (["f.npy"], "give the unembedding by --unembedding"),
         (["all.npz", "--answers", "nothing"], "has no array 'nothing'"),
         (["all.npz", "--hidden", "g"], "contexts"),
@@ -182,6 +188,10 @@ def test_bad_input_is_one_sentence(place, arguments, message) -> None:
     np.save("text.npy", np.array([["a"]]))
     (place / "pickled").mkdir()
     (place / "pickled" / "pytorch_model.bin").write_bytes(b"")
+    (place / "folder.npz").mkdir()
+    (place / "piped").mkdir()
+    for pipe in ("pipe.npz", "piped/model.safetensors"):
+        os.mkfifo(place / pipe)
     if arguments[:3] == ["all.npz", "--hidden", "g"]:
         arguments = [*arguments, "--answers", "seen"]
     result = run(*arguments)

@@ -33,6 +33,11 @@ DEEPSEEK = {
     **LLAMA, "groups": 4, "d_k": 7, "latent": Latent(6, 8, 4),
     "experts": Experts(3, 2, 5, shared=2, routing="sigmoid", first=1),
 }  # fmt: skip
+OLMO2 = {**LLAMA, "placement": "output", "qk_norm": True, "qk_norm_across": True}
+BIASED_VALUES = {
+    **GPT2, "vocabulary": 0, "position_table": False, "final_norm": False, "output_bias": False,
+}  # fmt: skip
+SCALED = {"epsilon": 0.1, "embedding_scale": 2.0, "residual_scale": 0.375, "score_scale": 0.3, "logit_scale": 0.75}
 ALONE = {**SIZES, "vocabulary": 0, "layers": 1, "residual": False, "d_ff": 0}
 
 _CASES: dict[str, dict[str, Any]] = {
@@ -44,13 +49,8 @@ _CASES: dict[str, dict[str, Any]] = {
         "key_bias": True,
     },
     "block": {**GPT2, "vocabulary": 0, "layers": 1, "position_table": False, "final_norm": False},
-    "block-values-biased": {
-        **GPT2, "vocabulary": 0, "layers": 1, "position_table": False, "final_norm": False, "output_bias": False,
-    },
-    "blocks-values-offset": {
-        **GPT2, "vocabulary": 0, "position_table": False, "final_norm": False, "output_bias": False,
-        "value_bias": False, "groups": 2,
-    },
+    "block-values-biased": {**BIASED_VALUES, "layers": 1},
+    "blocks-values-offset": {**BIASED_VALUES, "value_bias": False, "groups": 2},
     "chain": {**ALONE, **BIASES, "layers": 2},
     "gpt2": {**GPT2, "tied": True},
     "gpt2-untied": {**GPT2, "head_bias": True},
@@ -76,6 +76,17 @@ _CASES: dict[str, dict[str, Any]] = {
     "no-norm-values-biased": {**SIZES, **BIASES, "output_bias": False},
     "no-norm": {**SIZES, **BIASES, "head_bias": True},
     "no-norm-tied": {**SIZES, **BIASES, "rotary": TURNING, "d_k": 4, "groups": 1, "key_bias": False, "tied": True},
+    "opt": {**GPT2, "tied": True, "unused_positions": 2},
+    "bloom": {
+        **GPT2, "position_table": False, "embedding_norm": True, "tied": True, "head_bias": True,
+        "alibi": (0.5, 0.25, 0.125, 0.0625),
+    },
+    "smollm3": {**LLAMA, "rotary": None, "rotary_by_layer": (TURNING, None), "windows": (0, 3), "key_bias": True},
+    "olmo2": {**OLMO2, "tied": True},
+    "olmo2-scale-free": {**OLMO2, "epsilon_is_zero": True, "groups": 4},
+    "granite": {**LLAMA, **BIASES, "extra": SCALED},
+    "blocks-scaled": {**BIASED_VALUES, "value_bias": False, "groups": 2, "extra": SCALED},
+    "no-norm-scaled": {**SIZES, **BIASES, "output_bias": False, "extra": SCALED},
     "few-tokens": {**SIZES, "groups": 2, "vocabulary": 8, "activation": "relu"},
 }  # fmt: skip
 ARCHITECTURES = {name: Architecture(**fields, name=name) for name, fields in _CASES.items()}

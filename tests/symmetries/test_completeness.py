@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from symgauge.accounting import account
 from symgauge.architecture import Architecture
-from symgauge.exact.accounting import account
 from symgauge.symmetries import dimension, families
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Output
@@ -36,6 +36,15 @@ CASES: list[tuple[str, dict[str, Any], Output]] = [
     ("llama", {**c.LLAMA, **SMALL, "groups": 1, "rotary": TURNING}, "probabilities"),
     ("qwen3", {**c.LLAMA, **SMALL, "rotary": TURNING, "qk_norm": True, "epsilon_is_zero": True}, "logits"),
     ("gemma2", {**c.GEMMA, **SMALL, "rotary": TURNING}, "logits"),
+    ("opt", {**c.GPT2, **SMALL, "tied": True, "unused_positions": 2}, "logits"),
+    ("bloom", {**c.GPT2, **SMALL, "d_ff": 3, "position_table": False, "embedding_norm": True, "tied": True,
+               "alibi": (0.5, 0.25)}, "probabilities"),
+    ("smollm3", {**c.LLAMA, **SMALL, "d_v": 2, "d_ff": 2, "layers": 2, "rotary": None, "windows": (0, 3),
+                 "rotary_by_layer": (TURNING, None), "context": 4, "key_bias": True}, "logits"),
+    ("olmo2", {**c.OLMO2, **SMALL, "rotary": TURNING, "d_ff": 6}, "logits"),
+    ("olmo2-scale-free", {**c.OLMO2, **SMALL, "rotary": TURNING, "d_ff": 6, "groups": 1, "epsilon_is_zero": True},
+     "logits"),
+    ("granite", {**c.LLAMA, **c.BIASES, **SMALL, "rotary": TURNING, "extra": c.SCALED}, "logits"),
     ("mixtral", {**c.LLAMA, **SMALL, "rotary": TURNING, "experts": c.Experts(3, 2, 3)}, "logits"),
     ("deepseek", {**c.LLAMA, **SMALL, "rotary": TURNING, "d_k": 4, "latent": c.Latent(3, 3, 2)}, "logits"),
 ]  # fmt: skip

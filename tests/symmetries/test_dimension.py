@@ -14,9 +14,10 @@ from symgauge.wiring import wire
 from tests.symmetries.cases import ARCHITECTURES, BIASES
 from tests.symmetries.evidence import point
 
-# One layer has every family; experts that start later need two.
+# One layer has every family; experts that start later, and layers that differ, need two.
 SMALL = {
-    name: a if name.startswith(("chain", "deepseek")) else a.replace(layers=1) for name, a in ARCHITECTURES.items()
+    name: a if name.startswith(("chain", "deepseek", "smollm3")) else a.replace(layers=1)
+    for name, a in ARCHITECTURES.items()
 }
 CASES: list[tuple[str, Output]] = [(name, "logits") for name in SMALL]
 CASES += [

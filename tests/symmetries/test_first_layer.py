@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from symgauge.exact.accounting import account
+from symgauge.accounting import account
 from symgauge.full_size import full_size
 from symgauge.presets import preset, presets
 from symgauge.symmetries.first_layer import surplus, surpluses

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from symgauge.accounting import account
 from symgauge.architecture import Architecture, Latent, Rotary
-from symgauge.exact.accounting import account
 from symgauge.presets import preset, presets, scaled_down
 from symgauge.symmetries import limits
 from tests.symmetries.cases import BIASES, LAYER, RMS

@@ -12,6 +12,7 @@ import torch
 from symgauge.architecture import Architecture
 from symgauge.symmetries.base import Output
 from symgauge.symmetries.spaces import unseen_key_channels
+from symgauge.symmetries.symbols import layer_of
 from symgauge.wiring import wire
 from tests.symmetries.cases import ARCHITECTURES, acting, family_of
 from tests.symmetries.evidence import VISIBLE, difference, inputs, point, rounding
@@ -21,38 +22,48 @@ ALONE = {
     "token-key-shift": "softmax does not see it",
     "router-shift": "softmax over the chosen experts does not see it",
     "unused-types": "the rows are never read",
+    "unused-positions": "the rows are never read",
     "writer-mean": "each writer's mean is unseen by itself",
     "logit-shift": "softmax does not see it",
     "query-key-scale": "the norm after each map does not see its size",
 }
 
 
+def hidden(a: Architecture, role: str) -> bool:
+    """Whether softmax sees no constant in the keys of the role's layer."""
+    return len(unseen_key_channels(a, a.encodings[layer_of(role) or 0])) == a.d_k
+
+
 def moves_alone(a: Architecture, family: str, role: str) -> str | None:
     """Why a role that the family moves may be put back without effect, or None if it may not."""
     if family in ALONE:
         return ALONE[family]
-    if role.endswith("key.bias") and len(unseen_key_channels(a)) == a.d_k:
+    if role.endswith("key.bias") and hidden(a, role):
         return "a key bias is unseen under softmax without rotary encoding, whatever moves it"
     if family == "stream-scale" and role.endswith(("down.weight", "output.weight")) and _read_by_its_own_norm(a, role):
         return "nothing else writes what this norm reads"
+    if family == "stream-scale" and role.endswith(("query.weight", "key.weight")) and a.qk_norm:
+        return "the norm after the map does not see its size"
+    if family == "tied-token-shift" and a.embedding_norm and not a.position_table:
+        return "along 1 only LayerNorms would see it, and they do not"
     if family == "value-bias" and not a.output_bias:
         return "only what the output map kills moves"
     if family == "reader-null-direction" and not a.norm_offset:
         return "without an offset there is no constant to take back"
     constant = family in ("reader-null-direction", "token-value-shift")
-    if constant and role.endswith("key.weight") and len(unseen_key_channels(a)) == a.d_k:
+    if constant and role.endswith("key.weight") and hidden(a, role):
         return "the constant goes into the keys, where softmax does not see it"
     return None
 
 
 def _read_by_its_own_norm(a: Architecture, role: str) -> bool:
     latent = role.endswith(("query_down.weight", "key_value_down.weight"))
-    return latent or (a.placement == "sandwich" and not a.output_bias and not a.ff_bias)
+    return latent or (a.placement in ("sandwich", "output") and not a.output_bias and not a.ff_bias)
 
 
 def wholly_free(a: Architecture, role: str) -> bool:
     """Roles none of whose entries the function sees: no displacement can show."""
-    return role.endswith("key.bias") and len(unseen_key_channels(a)) == a.d_k
+    return role == "unused_positions" or (role.endswith("key.bias") and hidden(a, role))
 
 
 # The router of a single active expert is free until another expert wins: it has a control of its own below.

@@ -95,7 +95,7 @@ def _mv(c: Calculus, a: Operand, b: Operand) -> Jet:
     return c.move(lambda t: t.squeeze(-1), c.matmul(as_jet(c, a), column))
 
 
-@rule(aten.dot)
+@rule(aten.dot, aten.vdot)
 def _dot(c: Calculus, a: Operand, b: Operand) -> Jet:
     return c.sum(c.mul(*both(c, a, b)), [0])
 
@@ -129,7 +129,7 @@ def _cumsum(c: Calculus, x: Jet, dim: int, **_: Any) -> Jet:
 
 @rule(aten.prod)
 def _prod(c: Calculus, x: Jet, dim: int | None = None, keepdim: bool = False, **_: Any) -> Jet:
-    """Halves are multiplied until one factor is left."""
+    """Neighbours are multiplied until one factor is left."""
     if dim is None:
         x, dim = c.move(lambda t: t.reshape(-1), x), 0
     if x.shadow.dim() == 0:
@@ -138,10 +138,10 @@ def _prod(c: Calculus, x: Jet, dim: int | None = None, keepdim: bool = False, **
     if x.shape[-1] == 0:
         return c.lift(x.shadow.prod(-1, keepdim=keepdim))
     while x.shape[-1] > 1:
-        half, odd = divmod(x.shape[-1], 2)
-        halves = [c.move(lambda t, i=i: t[..., i * half : (i + 1) * half], x) for i in range(2)]  # type: ignore[misc]
-        rest = [c.move(lambda t: t[..., -1:], x)] * odd
-        x = c.join(lambda parts: torch.cat(list(parts), -1), [c.mul(*halves), *rest])
+        left, right = (c.move(lambda t, i=i: t[..., i::2], x) for i in range(2))  # type: ignore[misc]
+        rest = c.move(lambda t: t[..., t.shape[-1] & ~1 :], x)
+        left = c.move(lambda t, n=right.shape[-1]: t[..., :n], left)  # type: ignore[misc]
+        x = c.join(lambda parts: torch.cat(list(parts), -1), [c.mul(left, right), rest])
     return back(c, x, dim) if keepdim else c.move(lambda t: t.squeeze(-1), x)
 
 

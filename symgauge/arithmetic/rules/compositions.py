@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -65,18 +66,20 @@ def _addbmm(x: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 
     return x * beta + product if beta else product
 
 
-@decomposition(aten.diagonal_scatter)
-def _diagonal_scatter(x: Tensor, source: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    numbers = torch.arange(x.numel(), device=x.device).reshape(x.shape)
-    where = torch.diagonal(numbers, offset, dim1, dim2).reshape(-1)
-    return x.reshape(-1).index_put((where,), source.reshape(-1)).reshape(x.shape)
+def _into(part: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A copy of x with ``source`` in the place of what ``part`` takes out."""
+
+    def scatter(x: Tensor, source: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        numbers = torch.arange(x.numel(), device=x.device).reshape(x.shape)
+        where = part(numbers, *args, **kwargs)
+        return x.reshape(-1).index_put((where.reshape(-1),), source.expand(where.shape).reshape(-1)).reshape(x.shape)
+
+    return scatter
 
 
-@decomposition(aten.as_strided_scatter)
-def _as_strided_scatter(x: Tensor, source: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    numbers = torch.arange(x.numel(), device=x.device).reshape(x.shape)
-    where = numbers.as_strided(size, stride, storage_offset or 0).reshape(-1)
-    return x.reshape(-1).index_put((where,), source.reshape(-1)).reshape(x.shape)
+decomposition(aten.diagonal_scatter)(_into(aten.diagonal))
+decomposition(aten.select_scatter)(_into(aten.select))
+decomposition(aten.slice_scatter)(_into(aten.slice))
 
 
 @decomposition(aten.hypot)
@@ -85,7 +88,9 @@ def _hypot(a: Tensor, b: Tensor) -> Tensor:
 
 
 @decomposition(aten._native_batch_norm_legit.default)
-def _batch_norm(x: Any, weight: Any, bias: Any, mean: Any, var: Any, training: bool, momentum: float, eps: float) -> Any:
+def _batch_norm(
+    x: Any, weight: Any, bias: Any, mean: Any, var: Any, training: bool, momentum: float, eps: float
+) -> Any:
     return torch.native_batch_norm(x, weight, bias, mean, var, training, momentum, eps)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -83,5 +84,6 @@ def _with_gaps(t: Tensor, steps: list[int]) -> Tensor:
     space = t.shape[t.dim() - len(steps) :]
     spread = [(size - 1) * step + 1 for size, step in zip(space, steps, strict=True)]
     result = t.new_zeros((*t.shape[: t.dim() - len(steps)], *spread))
-    result[(..., *(slice(None, None, step) for step in steps))] = t
+    where: tuple[Any, ...] = (..., *(slice(None, None, step) for step in steps))
+    result[where] = t
     return result

@@ -60,8 +60,8 @@ def _looked_up(operation: Any) -> Any:
     return find
 
 
-for _operation in (aten.median.dim, aten.nanmedian.dim, aten.mode, aten.cummax, aten.cummin, aten.kthvalue):
-    rule(_operation)(_looked_up(_operation))
+for _ordering in (aten.median.dim, aten.nanmedian.dim, aten.mode, aten.cummax, aten.cummin, aten.kthvalue):
+    rule(_ordering)(_looked_up(_ordering))
 
 
 @rule(aten.median.default, aten.nanmedian.default)

@@ -140,7 +140,9 @@ def _avg_pool(
     divisor_override: int | None = None,
 ) -> Jet:
     n = len(kernel)
-    steps, pads = ([v[0] if len(v) == 1 else v[i] for i in range(n)] for v in (list(stride or kernel), _listed(padding)))
+    steps, pads = (
+        [v[0] if len(v) == 1 else v[i] for i in range(n)] for v in (list(stride or kernel), _listed(padding))
+    )
     maps = [
         _average(size, k, s, p, ceil_mode, count_include_pad, divisor_override is None)
         for size, k, s, p in zip(x.shape[-n:], kernel, steps, pads, strict=True)

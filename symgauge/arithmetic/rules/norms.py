@@ -1,4 +1,4 @@
-"""Normalisations, each as a single operation, and dropout, which must be off."""
+"""Normalisations, each as a single operation (RMSNorm decomposes by itself), and dropout, which must be off."""
 
 from __future__ import annotations
 
@@ -55,17 +55,6 @@ def _layer_norm(
     return _affine(c, c.mul(centred, scale), weight, bias), mean, scale
 
 
-@rule(aten._fused_rms_norm)
-def _rms_norm(
-    c: Calculus, x: Jet | Tensor, shape: list[int], weight: Operand, eps: float | None
-) -> tuple[Jet, Jet]:
-    x = as_jet(c, x)
-    dims = list(range(x.shadow.dim() - len(shape), x.shadow.dim()))
-    square = c.mean(c.mul(x, x), dims, keepdim=True)
-    scale = _inverse_root(c, square, torch.finfo(torch.float64).eps if eps is None else eps)
-    return _affine(c, c.mul(x, scale), weight, None), scale
-
-
 @rule(aten.native_group_norm)
 def _group_norm(
     c: Calculus,
@@ -105,7 +94,8 @@ def _batch_norm(
     n = x.shadow.dim()
     if not training:
         mean, variance = _channels(c, running_mean, n), _channels(c, running_var, n)
-        assert mean is not None and variance is not None
+        assert mean is not None
+        assert variance is not None
         centred = c.sub(x, mean)
     elif running_mean is not None or running_var is not None:
         raise UnsupportedOperation("batch norm is in training mode and writes its statistics: call module.eval() first")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch import Tensor
 import torch
+from torch import Tensor
 
 from symgauge.arithmetic.carrier import rule
 from symgauge.arithmetic.jet import Calculus, Jet

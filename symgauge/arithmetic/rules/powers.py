@@ -9,7 +9,7 @@ from torch import Tensor
 
 from symgauge.arithmetic.carrier import rule
 from symgauge.arithmetic.jet import Calculus, Jet
-from symgauge.arithmetic.rules._convert import both, filled
+from symgauge.arithmetic.rules._convert import filled
 
 aten = torch.ops.aten
 _LONGEST = 2**16
@@ -30,7 +30,7 @@ def _rsqrt(c: Calculus, x: Jet) -> Jet:
 def _pow(c: Calculus, base: Jet | Tensor | float, exponent: Jet | Tensor | float) -> Jet:
     if isinstance(base, Jet) and isinstance(exponent, Tensor):
         return _tensor_power(c, base, exponent)
-    if isinstance(base, Jet) and not isinstance(exponent, Jet):
+    if isinstance(base, Jet) and isinstance(exponent, (int, float)):
         return power(c, base, exponent)
     if isinstance(base, (int, float)):  # one factor log(base), as in exp(x · log(base)) written out
         assert isinstance(exponent, Jet)

@@ -75,9 +75,7 @@ _NAMES = {"add": "sum", "multiply": "prod"}
 
 
 @rule(aten.scatter.reduce, aten.scatter.value_reduce)
-def _scatter_with(
-    c: Calculus, x: Jet | Tensor, dim: int, index: Tensor, source: Any, *, reduce: str
-) -> Jet:
+def _scatter_with(c: Calculus, x: Jet | Tensor, dim: int, index: Tensor, source: Any, *, reduce: str) -> Jet:
     return _scatter_reduce(c, x, dim, index, source, _NAMES[reduce])
 
 

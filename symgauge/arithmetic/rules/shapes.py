@@ -104,7 +104,7 @@ for _operation in (aten.index_select, aten.flip, aten.roll, aten.repeat, aten.tr
 
 
 def _copying(operation: Any) -> Callable[..., Jet]:
-    """A rule for an operation that copies entries but which torch has for floats only: numbers below 2⁵³ fit in them."""
+    """A rule for an operation that copies entries, which torch has for floats only: numbers below 2⁵³ fit in them."""
 
     def move(c: Calculus, x: Jet, *args: Any, **kwargs: Any) -> Jet:
         return c.move(lambda t: operation(t.double(), *args, **kwargs).to(t.dtype), x)

@@ -18,8 +18,6 @@ from symgauge.arithmetic.rules._convert import as_jet, axes, both, filled
 from symgauge.arithmetic.rules.algebra import _cumsum
 
 aten = torch.ops.aten
-_ARC_TANGENT = 11
-"""Tag of the hash that stands for the arc tangent."""
 _OVERFLOW = 600.0
 """Above this the shadow of an exponential is close to infinity, so the largest term is taken out first."""
 
@@ -186,17 +184,12 @@ def _sinc(c: Calculus, x: Jet) -> Jet:
 
 @rule(aten.atan)
 def _atan(c: Calculus, x: Jet) -> Jet:
-    """A fresh odd element; its derivative 1/(1 + x²) is rational."""
-    field = c.field
-    square = field.mul(x.value, x.value)
-    bottom = field.add(field.lift(torch.ones_like(x.shadow)), square)
-    value = field.odd(x.value, _ARC_TANGENT)
-    return c.apply(x, value, x.shadow.atan(), field.inverse(bottom), taint=field.is_zero(bottom), slope=2)
+    return c.atan(x)
 
 
 @rule(aten.asin)
 def _asin(c: Calculus, x: Jet) -> Jet:
-    return _atan(c, c.mul(x, c.rsqrt(c.sub(filled(c, x, 1.0), c.mul(x, x)))))
+    return c.atan(c.mul(x, c.rsqrt(c.sub(filled(c, x, 1.0), c.mul(x, x)))))
 
 
 @rule(aten.acos)
@@ -210,7 +203,7 @@ def _atan2(c: Calculus, y: Jet | Tensor, x: Jet | Tensor) -> Jet:
     y, x = both(c, y, x)
     upright = x.shadow == 0
     one = as_jet(c, 1.0, x.shadow.device)
-    across = _atan(c, c.div(y, c.select(upright, one, x)))
-    along = c.neg(_atan(c, c.div(x, c.select(upright, y, one))))
+    across = c.atan(c.div(y, c.select(upright, one, x)))
+    along = c.neg(c.atan(c.div(x, c.select(upright, y, one))))
     turn = math.pi * (x.shadow < 0).double() + math.pi / 2 * upright.double()
     return c.add(c.select(upright, along, across), c.lift(torch.where(y.shadow < 0, -turn, turn)))

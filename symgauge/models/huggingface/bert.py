@@ -1,4 +1,4 @@
-"""BERT with its masked-language-model head: Post-LN, token types, a dense layer before the tied unembedding."""
+"""BERT and DistilBERT with their masked-language-model head: Post-LN, and a dense layer before the unembedding."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from symgauge.architecture import Architecture
 from symgauge.layout import Slot
 from symgauge.models.huggingface.entries import Assignment, Entries
 from symgauge.models.huggingface.family import Config, Family, activation, even_share, norm_epsilon
+from symgauge.models.huggingface.llama import biases
 
 
 def architecture(config: Config) -> Architecture:
@@ -86,4 +87,68 @@ BERT = Family(
         "position_embedding_type": ("absolute",),
         "tie_word_embeddings": (True,),
     },
+)
+
+
+def distilbert(config: Config) -> Architecture:
+    width = even_share(config)
+    return Architecture(
+        name="distilbert",
+        d_model=config.dim,
+        heads=config.n_heads,
+        d_k=width,
+        d_v=width,
+        d_ff=config.hidden_dim,
+        layers=config.n_layers,
+        vocabulary=config.vocab_size,
+        context=config.max_position_embeddings,
+        causal=False,
+        activation=activation(config, "activation"),
+        norm="layer",
+        placement="post",
+        norm_offset=True,
+        embedding_norm=True,
+        position_table=True,
+        head_transform=True,
+        head_bias=True,
+        tied=config.tie_word_embeddings,
+        extra={"epsilon": 1e-12},
+        **biases(True),
+    )
+
+
+def distilbert_slots(a: Architecture, entries: Entries) -> dict[str, Slot]:
+    to = Assignment(entries)
+    embeddings = "distilbert.embeddings"
+    to.put("token_table", entries[f"{embeddings}.word_embeddings.weight"])
+    to.put("position_table", entries[f"{embeddings}.position_embeddings.weight"])
+    to.norm("embedding_norm", f"{embeddings}.LayerNorm")
+    for layer in range(a.layers):
+        role, module = f"layers.{layer}", f"distilbert.transformer.layer.{layer}"
+        for part in ("query", "key", "value"):
+            to.heads(f"{role}.attention.{part}", f"{module}.attention.{part[0]}_lin", a.heads)
+        to.output(f"{role}.attention.output", f"{module}.attention.out_lin", a.heads)
+        to.norm(f"{role}.norm_1", f"{module}.sa_layer_norm")
+        to.linear(f"{role}.ff.up", f"{module}.ffn.lin1")
+        to.linear(f"{role}.ff.down", f"{module}.ffn.lin2")
+        to.norm(f"{role}.norm_2", f"{module}.output_layer_norm")
+    to.linear("head.transform", "vocab_transform")
+    to.norm("head.norm", "vocab_layer_norm")
+    to.head(a, "vocab_projector")
+    return to.slots
+
+
+def distilbert_sizes(config: Config, layers: int) -> dict[str, Any]:
+    return {
+        "dim": 6, "n_heads": 3, "hidden_dim": 5, "n_layers": layers, "vocab_size": 11, "max_position_embeddings": 4,
+    }  # fmt: skip
+
+
+DISTILBERT = Family(
+    "distilbert",
+    "DistilBertForMaskedLM",
+    distilbert,
+    distilbert_slots,
+    distilbert_sizes,
+    understood=frozenset({"tie_weights_"}),
 )

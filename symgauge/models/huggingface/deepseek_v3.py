@@ -105,7 +105,7 @@ def slots(a: Architecture, entries: Entries) -> dict[str, Slot]:
         to.norm(f"{role}.norm_2", f"{module}.post_attention_layernorm")
         attention_slots(to, a, f"{role}.attention", f"{module}.self_attn")
         if not a.has_experts(layer):
-            llama.gated_slots(to, f"{role}.ff", f"{module}.mlp")
+            llama.gated_slots(to, a, f"{role}.ff", f"{module}.mlp")
             continue
         assert a.experts is not None
         mixture_slots(to, f"{role}.ff", f"{module}.mlp")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from symgauge.architecture import Architecture
 from symgauge.errors import UnsupportedModel
 from symgauge.layout import Slot
 
@@ -67,8 +68,10 @@ class Assignment:
     def bias(self, layer: str) -> Tensor | None:
         return self.entries.get(f"{layer}.bias")
 
-    def norm(self, role: str, layer: str) -> None:
-        self.put(f"{role}.gain", self.entries[f"{layer}.weight"], self.gain_shift)
+    def norm(self, role: str, layer: str, heads: int = 0) -> None:
+        """A norm's gain, with its offset if it has one; with ``heads``, gains (heads, d) of a norm across heads."""
+        gain = self.entries[f"{layer}.weight"]
+        self.put(f"{role}.gain", gain.reshape(heads, -1) if heads else gain, self.gain_shift)
         offset = self.bias(layer)
         if offset is not None:
             self.put(f"{role}.offset", offset)
@@ -78,6 +81,13 @@ class Assignment:
         bias = self.bias(layer)
         if bias is not None:
             self.put(f"{role}.bias", bias)
+
+    def head(self, a: Architecture, layer: str) -> None:
+        """The unembedding, stored (out, in) in all models: its weight unless it is the token table, and its bias."""
+        if not a.tied:
+            self.put("unembedding.weight", self.entries[f"{layer}.weight"].T)
+        if a.head_bias:
+            self.put("unembedding.bias", self.entries[f"{layer}.bias"])
 
     def split(self, roles: dict[str, int], weight: Tensor, bias: Tensor | None) -> None:
         """Consecutive output columns of one linear map (in, out) are the heads of several roles: {role: heads}."""

@@ -55,9 +55,7 @@ def slots(a: Architecture, entries: Entries) -> dict[str, Slot]:
         to.linear(f"{role}.ff.up", f"{module}.mlp.c_fc")
         to.linear(f"{role}.ff.down", f"{module}.mlp.c_proj")
     to.norm("final_norm", "transformer.ln_f")
-    if not a.tied:
-        # Unlike the blocks, the head is an nn.Linear, stored (out, in).
-        to.put("unembedding.weight", entries["lm_head.weight"].T)
+    to.head(a, "lm_head")
     return to.slots
 
 

@@ -65,8 +65,7 @@ def slots(a: Architecture, entries: Entries) -> dict[str, Slot]:
         to.linear(f"{role}.ff.up", f"{module}.mlp.dense_h_to_4h")
         to.linear(f"{role}.ff.down", f"{module}.mlp.dense_4h_to_h")
     to.norm("final_norm", "gpt_neox.final_layer_norm")
-    if not a.tied:
-        to.linear("unembedding", "lm_head")
+    to.head(a, "lm_head")
     return to.slots
 
 

@@ -13,24 +13,32 @@ _FIXED = ("default", "linear", "llama3", "yarn")
 
 
 def rotary(
-    config: Any, embedding_class: type[Any], channels: int, *, interleaved: bool = False
+    config: Any, embedding_class: type[Any], channels: int, *, interleaved: bool = False, layers: str = ""
 ) -> tuple[Rotary, dict[str, float]]:
     """The rotary encoding of a head with ``channels`` channels, and ``extra`` constants of the architecture.
 
+    ``layers`` names the kind of layers ("sliding_attention") where the configuration has an encoding for each kind.
     Raises :class:`UnsupportedModel` for schemes whose angles change with the length of the input.
     """
-    kind = config.rope_parameters["rope_type"]
+    fields = config.rope_parameters[layers] if layers else config.rope_parameters
+    kind, prefix = fields["rope_type"], f"{layers}_" if layers else ""
     if kind not in _FIXED:
         raise UnsupportedModel(
             f"{config.model_type}: configuration field 'rope_parameters.rope_type' is {kind!r}; supported are "
             f"{', '.join(_FIXED)}, whose angles do not depend on the input's length"
         )
+    turning = int(channels * fields.get("partial_rotary_factor", 1.0))
+    if turning % 2:
+        raise UnsupportedModel(
+            f"{config.model_type}: 'rope_parameters.partial_rotary_factor' turns {turning} of {channels} channels; rotary "
+            "encoding turns channels in pairs"
+        )
     embedding = embedding_class(config)
-    turns = tuple(frequency / (2 * math.pi) for frequency in embedding.inv_freq.double().tolist())
+    turns = tuple(f / (2 * math.pi) for f in getattr(embedding, f"{prefix}inv_freq").double().tolist())
     if 2 * len(turns) > channels:
         raise UnsupportedModel(
             f"{config.model_type}: {2 * len(turns)} rotary channels (see 'head_dim') do not fit a head with {channels}"
         )
-    factor = float(embedding.attention_scaling)
+    factor = float(getattr(embedding, f"{prefix}attention_scaling"))
     extra = {} if factor == 1 else {"rotary_scale": factor}
     return Rotary(turns, channels - 2 * len(turns), interleaved), extra

@@ -1,0 +1,86 @@
+"""Units that take one side at every input: what is free then, and that a wrong list of units is caught."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from symgauge.accounting import Account, account_for, describe, natural_inputs
+from symgauge.architecture import Architecture, Experts
+from symgauge.errors import InvalidInput
+from symgauge.exact.dimension import dimension
+from symgauge.symmetries.unit_pieces import Units
+from symgauge.wiring import wire
+
+RELU = Architecture(
+    d_model=3, heads=1, d_k=2, d_v=2, d_ff=6, context=3, norm="layer", norm_offset=True, activation="relu",
+    query_bias=True, key_bias=True, value_bias=True, output_bias=True, ff_bias=True,
+)  # fmt: skip
+PLACE = "layers.0.ff"
+TRUE = Units(off={PLACE: (1,)}, on={PLACE: (0, 4, 5)})
+
+
+def pushed(a: Architecture, units: Units, explained_by: Units | None) -> Account:
+    """The account of a block whose biases push units to one side for every vector that a norm lets through."""
+    module, a, layout = describe(a)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=torch.Generator().manual_seed(parameter.numel())))
+        into = {place: module.get_parameter(f"{place}.up.bias".replace(".", "__")) for place in (*units.off, *units.on)}
+        for bias in into.values():
+            bias.zero_()  # so that units which are not pushed are on for some inputs and off for others
+        for places, push in ((units.off, -50.0), (units.on, 50.0)):
+            for place, numbers in places.items():
+                into[place][list(numbers)] += push
+    fibre = dimension(module, natural_inputs(a), point="own")
+    return account_for(module, natural_inputs(a), a, layout, fibre=fibre, units=explained_by)
+
+
+def gains(account: Account) -> dict[str, int]:
+    return {f.name: f.gain for f in account.families if f.name in ("dead-units", "linear-units")}
+
+
+def test_dead_and_linear_units_explain_the_rest_of_their_piece() -> None:
+    before, after = pushed(RELU, TRUE, None), pushed(RELU, TRUE, TRUE)
+    # A dead unit's 3 + 1 + 3 numbers, of which scaling and the norm's null direction are counted before; GL(3) of the
+    # others, of which three scalings are, and three biases.
+    assert gains(after) == {"dead-units": 5, "linear-units": 9}
+    assert before.unexplained == 14
+    assert after.complete
+
+
+def test_a_wrong_list_of_units_is_caught() -> None:
+    claimed = Units(off={PLACE: (1, 2)}, on={PLACE: (0, 4, 3)})
+    wrong = pushed(RELU, TRUE, claimed)
+    assert not wrong.decided
+    assert {f.name: f.violations > 0 for f in wrong.families if f.name in gains(wrong)} == {
+        "dead-units": True, "linear-units": True,
+    }  # fmt: skip
+    assert gains(wrong)["dead-units"] == 5
+    assert any(note.startswith("of dead-units' 14 directions") for note in wrong.notes)
+
+
+@pytest.mark.parametrize(
+    ("units", "message"),
+    [
+        (Units(off={"layer.0.ff": (1,)}), "there is no feed-forward layer 'layer.0.ff' .* did you mean 'layers.0.ff'"),
+        (Units(off={PLACE: (6,)}), "distinct numbers from 0 to 5"),
+        (Units(on={PLACE: (1, 1)}), "distinct numbers from 0 to 5"),
+        (Units(on={PLACE: (1.0,)}), "distinct numbers from 0 to 5"),  # type: ignore[dict-item]
+    ],
+)
+def test_units_that_are_not_there_are_refused(units: Units, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        pushed(RELU, Units(), units)
+
+
+def test_units_of_gated_layers_and_experts() -> None:
+    """Off for a gate frees all three maps; a gated unit that is on is no linear layer."""
+    a = Architecture(
+        d_model=3, heads=1, d_k=2, d_v=2, context=3, norm="rms", gated=True, activation="relu", vocabulary=9,
+        experts=Experts(2, 2, 2),
+    )  # fmt: skip
+    w = wire(a)
+    dead, linear = Units(off={"layers.0.ff.experts.1": (0,)}, on={"layers.0.ff.experts.0": (0, 1)}).families()
+    assert dead.coordinates(a, w) == 9
+    assert linear.coordinates(a, w) == 0
