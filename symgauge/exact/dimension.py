@@ -226,6 +226,7 @@ def _result(
     search = searches[best]
     echelon, rank, record = search.rows.echelon, points[best].rank, search.evaluation.record
     names = tuple((name, p.numel()) for name, p in subject.counted)
+    used = [sequence for sequence, _ in search.rows.used]
     moving, sites = jumping(record, echelon)
     notes = list(subject.notes)
     for module, _ in record.branches.items():
@@ -259,7 +260,7 @@ def _result(
         names=names,
         echelon=echelon,
         subject=subject,
-        inputs=torch.stack([sequence for sequence, _ in search.rows.used]),
+        inputs=torch.stack(used) if used else subject.inputs.draw(0, torch.Generator()),
     )
 
 

@@ -236,7 +236,7 @@ def test_an_interruption_is_one_line(dim, monkeypatch) -> None:
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("symgauge.exact.dimension.dimension", stop)
+    monkeypatch.setattr("symgauge.measurement.dimension", stop)
     done = dim("mine.py:large")
     assert (done.exit_code, done.stdout) == (130, "")
     assert done.stderr.splitlines()[-1] == "symgauge: interrupted"

@@ -104,8 +104,8 @@ def test_large_ones_are_scaled_down_and_run(model_type: str, inputs: type[Any]) 
 
 
 def test_every_kind_of_layer_stays() -> None:
-    made = any_model({"model_type": "gemma3_text"})
-    assert made.model.config.layer_types == ["sliding_attention", "full_attention"]
+    made = any_model({"model_type": "qwen3_next"})
+    assert made.model.config.layer_types == ["linear_attention", "full_attention"]
 
 
 @pytest.mark.parametrize(("groups", "small"), [(32, (2, 2)), (1, (2, 1)), (8, (4, 2))])
