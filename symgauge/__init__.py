@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Account": "symgauge.accounting",
     "Architecture": "symgauge.architecture",
+    "Arrays": "symgauge.exact.probes",
     "AttentionParameters": "symgauge.algorithms",
     "Experts": "symgauge.architecture",
     "FibreDimension": "symgauge.exact.dimension",

@@ -5,10 +5,12 @@ Whatever a user's file raises becomes one sentence that says what was being done
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import difflib
 import importlib.util
 import inspect
+import os
 import re
 import sys
 import traceback as tracebacks
@@ -23,10 +25,15 @@ from torch import nn
 from symgauge.accounting import natural_inputs
 from symgauge.architecture import Architecture
 from symgauge.errors import InvalidInput, SymgaugeError, UnsupportedModel
-from symgauge.exact.probes import Inputs, Tokens, Vectors
+from symgauge.exact.probes import Arrays, Inputs, Tokens, Vectors
+from symgauge.models.huggingface.config_file import quoted
 
 _PICKLES = {".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle"}
-_FORMS = "path/to/file.py:factory, a transformers config.json or model directory, or a preset's name"
+_FORMS = (
+    "path/to/file.py:factory, a transformers config.json, model folder or GGUF file, a preset such as llama-3-8b, or a "
+    "model type such as mamba"
+)
+_NO_WEIGHTS = "a configuration has no weights; the own point is that of a folder with model.safetensors"
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,13 @@ class Target:
     inputs: Inputs
     notes: tuple[str, ...] = ()
     full_size: Architecture | None = None
+    no_own_point: str = ""
+    """Why the module's parameters are not those of what was named, where that is so."""
+    name: str = ""
+    """Of the module's class, or of that of a model inside a wrapper."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.name or type(self.module).__name__)
 
 
 def parse_inputs(text: str) -> Inputs:
@@ -51,7 +65,9 @@ def parse_inputs(text: str) -> Inputs:
     return Tokens(first, second) if kind == "tokens" else Vectors(first, second)
 
 
-def resolve(text: str, *, inputs: str = "", seed: int = 0, traceback: bool = False) -> Target:
+def resolve(
+    text: str, *, inputs: str = "", seed: int = 0, traceback: bool = False, point: str = "random", as_is: bool = False
+) -> Target:
     """The target that a command line names.
 
     Args:
@@ -60,9 +76,12 @@ def resolve(text: str, *, inputs: str = "", seed: int = 0, traceback: bool = Fal
         inputs: as for :func:`parse_inputs`; takes the place of the target's own.
         seed: of the random parameters of modules that are built here.
         traceback: print the traceback of an error in the user's file on stderr.
+        point: ``"own"`` loads the weights that lie in a model folder.
+        as_is: a configuration is not scaled down, whatever its size.
 
     Raises:
-        InvalidInput: no such file, factory, preset, or not what it has to be. UnsupportedModel: an unknown model.
+        InvalidInput: no such file, factory, preset, or not what it has to be; no own weights where they are asked for.
+        UnsupportedModel: a model that cannot be built or fed.
     """
     from symgauge.presets import presets
 
@@ -80,14 +99,16 @@ def resolve(text: str, *, inputs: str = "", seed: int = 0, traceback: bool = Fal
         )
     elif path.suffix == ".safetensors":
         raise InvalidInput(f"{text}: this file holds weights and no architecture; give its config.json or folder")
+    elif path.suffix == ".gguf":
+        target = _from_gguf(path, seed, as_is)
     elif text.lower() in presets():
         target = _from_preset(text, seed)
-    elif path.exists() or path.suffix == ".json":
-        target = _from_config(path, seed)
+    elif _is_there(path) or path.suffix == ".json":
+        target = _from_config(path, seed, point, as_is)
     else:
-        near = difflib.get_close_matches(text.lower(), presets(), n=3)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"presets are {', '.join(presets())}"
-        raise InvalidInput(f"there is no file, folder or preset {text!r} (expected {_FORMS}); {hint}")
+        target = _from_model_type(text, seed, as_is)
+    if point == "own" and target.no_own_point:
+        raise InvalidInput(f"{quoted(text, 200)}: {target.no_own_point}; leave --point out for a random one")
     return target if wanted is None else dataclasses.replace(target, inputs=wanted)
 
 
@@ -98,7 +119,7 @@ def _from_preset(name: str, seed: int) -> Target:
     full = preset(name)
     small = scaled_down(full)
     notes = (f"{full.name} is measured scaled down: {_differences(full, small)}",)
-    return Target(ReferenceModel(small, seed), natural_inputs(small), notes, full)
+    return Target(ReferenceModel(small, seed), natural_inputs(small), notes, full, "a preset has no weights")
 
 
 def _differences(full: Architecture, small: Architecture) -> str:
@@ -109,23 +130,75 @@ def _differences(full: Architecture, small: Architecture) -> str:
     return ", ".join([*sizes, *(f"{name} cut to match" for name in parts)])
 
 
-def _from_config(path: Path, seed: int) -> Target:
-    from symgauge.models.huggingface import adapt, from_config
-
+def _is_there(path: Path) -> bool:
     try:
-        made = from_config(path, seed=seed)
-    except SymgaugeError as error:
-        if str(path) in str(error):
-            raise
-        # Messages about the content do not know where it came from.
-        raise type(error)(f"{path}: {error}") from error
-    changed = ", ".join(
-        f"{name} {before} → {after}" if isinstance(after, int) else f"{name} cut to match"
-        for name, (before, after) in made.scaled.items()
-        if before != after
+        return os.path.lexists(path)
+    except ValueError:  # a name that no file can have
+        return False
+
+
+def _from_config(path: Path, seed: int, point: str, as_is: bool) -> Target:
+    from symgauge.models.huggingface.config_file import read_config
+
+    own = point == "own" and path.is_dir()
+    with _located(path):
+        return _from_fields(str(path), read_config(path), seed, as_is, path if own else None)
+
+
+def _from_gguf(path: Path, seed: int, as_is: bool) -> Target:
+    from symgauge.models.huggingface.gguf import read_gguf
+
+    with _located(path):
+        return _from_fields(str(path), read_gguf(path), seed, as_is)
+
+
+def _from_model_type(text: str, seed: int, as_is: bool) -> Target:
+    """A model type of ``transformers`` with its default sizes."""
+    from symgauge.models.huggingface.model_class import import_transformers, near
+    from symgauge.presets import presets
+
+    known: list[str] = []
+    with contextlib.suppress(UnsupportedModel):
+        known = list(import_transformers().CONFIG_MAPPING)
+    if text in known:
+        return _from_fields(text, {"model_type": text}, seed, as_is)
+    raise InvalidInput(
+        f"there is no file, folder, preset or model type {quoted(text)} (expected {_FORMS})"
+        f"{near(text, [*presets(), *known])}"
     )
-    notes = (f"{path} is measured as a small {type(made.model).__name__}: {changed}",) if changed else ()
-    return Target(made.model, natural_inputs(adapt(made.model).architecture), notes, made.architecture)
+
+
+@contextmanager
+def _located(path: Path) -> Iterator[None]:
+    """Messages about the content of a file do not know where it came from."""
+    try:
+        yield
+    except SymgaugeError as error:
+        if str(error).startswith(str(path)):
+            raise
+        raise type(error)(f"{path}: {error}") from error
+
+
+def _from_fields(name: str, fields: dict[str, Any], seed: int, as_is: bool, folder: Path | None = None) -> Target:
+    from symgauge.models.huggingface.any_model import any_model
+
+    made = any_model(fields, seed=seed, as_is=as_is, folder=folder)
+    notes = made.notes
+    if made.scaled:
+        notes = (f"{name} is measured as a small {type(made.model).__name__}: {_changes(made.scaled)}", *notes)
+    missing = "" if folder else _NO_WEIGHTS
+    return Target(made.module, made.inputs, notes, made.full_size, missing, type(made.model).__name__)
+
+
+def _changes(scaled: dict[str, tuple[Any, Any]]) -> str:
+    """What differs from the full size, sizes first."""
+    sizes, others = [], []
+    for name, (before, after) in scaled.items():
+        if isinstance(before, int) and isinstance(after, int) and before != after:
+            sizes.append(f"{name} {before:,} → {after:,}")
+        elif before != after and not name.endswith(("_token_id", "_token_index")):
+            others.append(name)
+    return ", ".join([*sizes, *([f"{', '.join(others)} cut to match"] if others else [])])
 
 
 def _from_file(path: Path, factory: str, wanted: Inputs | None, seed: int, traceback: bool) -> Target:
@@ -136,7 +209,7 @@ def _from_file(path: Path, factory: str, wanted: Inputs | None, seed: int, trace
         if len(made) != 2:
             raise InvalidInput(f"{where} returned {len(made)} things; return (module, inputs)")
         made, found = made
-        if not isinstance(found, (Tokens, Vectors)):
+        if not isinstance(found, (Tokens, Vectors, Arrays)):
             raise InvalidInput(
                 f"{where} returned {type(found).__name__} for the inputs; return symgauge.Tokens(vocabulary=…, "
                 "length=…) or symgauge.Vectors(length=…, width=…)"
@@ -238,7 +311,9 @@ def blaming(doing: str, module: nn.Module | None = None, show: bool = False) -> 
     """
     try:
         yield
-    except SymgaugeError:
+    except SymgaugeError as error:
+        if show and error.__cause__ is not None:
+            tracebacks.print_exception(error.__cause__, file=sys.stderr)
         raise
     except (Exception, SystemExit) as error:
         if show:

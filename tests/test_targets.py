@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 import torch
 from torch import nn
 
 from symgauge.architecture import Architecture
-from symgauge.errors import InvalidInput, UnsupportedModel
+from symgauge.errors import InvalidInput, SymgaugeError, UnsupportedModel
 from symgauge.exact.probes import Tokens, Vectors
 from symgauge.full_size import full_size, shortened
 from symgauge.models.reference import ReferenceModel
@@ -123,7 +124,7 @@ def test_factories_that_cannot_be_used(file, factory, message) -> None:
         ("model.pt", None, "pickled checkpoints are not opened"),
         ("model.pth", None, "pickled checkpoints are not opened"),
         ("model.ckpt", None, "pickled checkpoints are not opened"),
-        ("lama-3-8b", None, "there is no file, folder or preset"),
+        ("lama-3-8b", None, "there is no file, folder, preset or model type"),
     ],
 )
 def test_targets_that_cannot_be_used(tmp_path, name, content, message) -> None:
@@ -139,15 +140,157 @@ def test_a_pickle_is_refused_without_being_read(tmp_path) -> None:
         resolve(str(tmp_path / "x.pkl"))
 
 
-def test_near_presets_are_named() -> None:
-    with pytest.raises(InvalidInput, match="did you mean llama-3-8b"):
-        resolve("llama-3-8c")
+@pytest.mark.parametrize(
+    ("text", "near"), [("llama-3-8c", "llama-3-8b"), ("mambo", "mamba"), ("gpt-neo-x", "gpt_neox")]
+)
+def test_a_typo_is_pointed_out(text, near) -> None:
+    with pytest.raises(InvalidInput, match=f"did you mean .*{near}"):
+        resolve(text)
 
 
-def test_an_unknown_model_type_is_named_with_its_file(tmp_path) -> None:
-    (tmp_path / "config.json").write_text(json.dumps({"model_type": "lama"}))
-    with pytest.raises(UnsupportedModel, match=r"config.json: model_type 'lama' has no adapter; did you mean llama"):
+@pytest.mark.parametrize("text", ["electronics", "my_model", "x" * 5000])
+def test_far_words_are_not(text) -> None:
+    with pytest.raises(InvalidInput, match="there is no file, folder, preset or model type") as caught:
+        resolve(text)
+    assert "did you mean" not in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize(
+    ("model_type", "hint"), [("lama", "did you mean llama"), ("something_else", "transformers .* has$")]
+)
+def test_an_unknown_model_type_is_named_with_its_file(tmp_path, model_type, hint) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": model_type}))
+    message = rf"config.json: model_type '{model_type}' is not one of the \d+ .*{hint}"
+    with pytest.raises(UnsupportedModel, match=message):
         resolve(str(tmp_path / "config.json"))
+
+
+def test_a_model_type_alone_is_its_default_configuration() -> None:
+    target = resolve("mamba")
+    assert (type(target.module).__name__, target.name) == ("MambaForCausalLM", "MambaForCausalLM")
+    assert "hidden_size 768 → 8" in target.notes[0]
+
+
+TINY = {"model_type": "gpt2", "n_embd": 4, "n_head": 2, "n_layer": 1, "vocab_size": 7, "n_positions": 3}
+
+
+def test_a_small_configuration_stays_as_it_is(tmp_path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(TINY))
+    target = resolve(str(tmp_path))
+    assert target.module.config.n_embd == 4
+    assert target.inputs == Tokens(7, 3, "input_ids")
+    assert target.full_size is None
+    assert any("as it stands" in note for note in target.notes)
+
+
+@pytest.mark.parametrize("text", ["gpt2", "mamba", "config.json", "."])
+def test_an_own_point_needs_weights(tmp_path, monkeypatch, text) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps(TINY))
+    with pytest.raises(InvalidInput, match="weights"):
+        resolve(text, point="own")
+
+
+def test_own_weights_are_taken(tmp_path) -> None:
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    model = GPT2LMHeadModel(GPT2Config(**TINY))
+    model.save_pretrained(tmp_path)
+    found = resolve(str(tmp_path), point="own").module
+    assert torch.equal(found.transformer.wpe.weight, model.transformer.wpe.weight.double())
+    other = resolve(str(tmp_path)).module
+    assert not torch.equal(other.transformer.wpe.weight, model.transformer.wpe.weight.double())
+
+
+def test_a_gguf_file_is_read_for_its_configuration(tmp_path) -> None:
+    gguf = pytest.importorskip("gguf")
+    path = tmp_path / "model.gguf"
+    writer = gguf.GGUFWriter(str(path), "llama")
+    writer.add_name("small")
+    writer.add_context_length(32)
+    writer.add_embedding_length(8)
+    writer.add_block_count(1)
+    writer.add_feed_forward_length(3)
+    writer.add_head_count(2)
+    writer.add_head_count_kv(1)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_vocab_size(17)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    target = resolve(str(path))
+    config = target.module.config
+    assert target.name == "LlamaForCausalLM"
+    assert (config.hidden_size, config.num_key_value_heads, config.vocab_size) == (8, 1, 17)
+    with pytest.raises(InvalidInput, match="no weights"):
+        resolve(str(path), point="own")
+
+
+@pytest.mark.parametrize("content", [b"nothing", b"GGUF", b"GGUF" + b"x" * 60])
+def test_what_is_no_gguf_is_one_sentence(tmp_path, content) -> None:
+    (tmp_path / "x.gguf").write_bytes(content)
+    with pytest.raises(SymgaugeError, match=r"x.gguf: (not a GGUF file|transformers cannot read a configuration)"):
+        resolve(str(tmp_path / "x.gguf"))
+
+
+MALFORMED = {
+    "no heads": ({**TINY, "n_head": 0}, "'n_head' is 0; it must be a positive integer"),
+    "no vocabulary": ({**TINY, "vocab_size": 0}, "'vocab_size' is 0"),
+    "an epsilon of NaN": ({**TINY, "layer_norm_epsilon": float("nan")}, "'layer_norm_epsilon' is NaN"),
+    "a negative epsilon": ({**TINY, "layer_norm_epsilon": -1e-5}, "an epsilon is a number, not negative"),
+    "an infinite epsilon": ({**TINY, "layer_norm_epsilon": float("inf")}, "an epsilon is a number"),
+    "a negative size": ({**TINY, "n_inner": -3}, "negative"),
+    "a text for a number": ({**TINY, "n_embd": "six"}, "transformers rejects this configuration"),
+    "a list for a number": ({**TINY, "n_layer": [1, 2]}, "transformers rejects this configuration"),
+    "endless layers": ({**TINY, "n_layer": 10**8}, "no model has so many layers"),
+    "an endless vocabulary": ({**TINY, "vocab_size": 10**40}, "more than any model has"),
+    "heads that do not divide": ({**TINY, "n_head": 3}, "must be divisible"),
+    "an unknown activation": ({**TINY, "activation_function": "x" * 10**6}, "transformers cannot build GPT2LMHead"),
+    "ten megabytes": ({**TINY, "activation_function": "x" * 10**7}, "is no model configuration"),
+    "an endless model type": ({"model_type": "y" * 10**6}, "is not one of"),
+    "an endless name": ({**TINY, "z" * 10**6: 1}, "a name of 1,000,000 letters"),
+    "an endless class": ({**TINY, "architectures": ["GPT3" * 10**6]}, ""),
+    "a class that is none": ({**TINY, "architectures": "pipeline"}, ""),
+    "nests": ({**TINY, "a": {"b": {"c": {}}}, "d": [[[[]]]]}, ""),
+}
+
+
+@pytest.mark.parametrize("case", MALFORMED)
+def test_malformed_configurations_are_a_short_sentence(tmp_path, case) -> None:
+    fields, message = MALFORMED[case]
+    (tmp_path / "config.json").write_text(json.dumps(fields))
+    if not message:  # odd, and still a model
+        resolve(str(tmp_path))
+        return
+    with pytest.raises(SymgaugeError, match=message) as caught:
+        resolve(str(tmp_path))
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < len(str(tmp_path)) + 350
+
+
+@pytest.mark.parametrize("text", ['{"a":' * 50_000, '{"model_type":' + '{"a":' * 300 + "1" + "}" * 301])
+def test_deep_nests_are_a_short_sentence(tmp_path, text) -> None:
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(InvalidInput, match=r"nested too deeply|not valid JSON|no 'model_type'"):
+        resolve(str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.gguf"])
+@pytest.mark.parametrize("kind", ["pipe", "device", "loop", "nowhere", "folder"])
+def test_what_is_no_file_is_not_waited_for(tmp_path, kind, name) -> None:
+    path = tmp_path / name
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to({"device": "/dev/zero", "loop": path, "nowhere": tmp_path / "nowhere"}[kind])
+    with pytest.raises(InvalidInput, match=r"no ordinary file|cannot be read|no such|a folder"):
+        resolve(str(path))
+    with pytest.raises(InvalidInput, match=r"no ordinary file|cannot be read|no such|a folder"):
+        resolve(str(tmp_path))
 
 
 @pytest.mark.parametrize("as_folder", [True, False])

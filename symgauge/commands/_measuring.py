@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,13 +22,17 @@ if TYPE_CHECKING:
 
 UNDECIDED = 1
 WIDTH = 110
+SILENT = 5.0
+"""Seconds that a run may take without being announced."""
+PAUSE = 20.0
+"""Seconds between two lines about a run off a terminal."""
 
 TargetName = Annotated[
     str,
     typer.Argument(
         metavar="TARGET",
-        help="file.py:factory (which returns (module, inputs)), a transformers config.json or model folder, or a "
-        "preset's name such as gpt2 or llama-3-8b (measured scaled down).",
+        help="file.py:factory (which returns (module, inputs)), a transformers config.json, model folder or GGUF file, "
+        "a preset such as llama-3-8b, or a model type such as mamba. What is too large is measured scaled down.",
     ),
 ]
 InputsOption = Annotated[
@@ -36,9 +42,10 @@ OutputOption = Annotated[str, typer.Option("--output", help="logits, or probabil
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Everything random follows from it.")]
 DeviceOption = Annotated[str, typer.Option("--device", help="cpu or cuda.")]
 PrimesOption = Annotated[
-    str, typer.Option("--primes", metavar="P,Q", help="Primes below 2^31 that are 3 modulo 4; two by default.")
+    str, typer.Option("--primes", metavar="P,Q", help="Primes P below 2^31 with (P - 1)/2 prime; two by default.")
 ]
 PointOption = Annotated[str, typer.Option("--point", help="random: a generic point; own: the module's parameters.")]
+AsIsFlag = Annotated[bool, typer.Option("--as-is", help="Do not scale a configuration down, whatever its size.")]
 RoundsOption = Annotated[int, typer.Option("--rounds", min=1, help="Batches of candidate probes to try.")]
 TracebackFlag = Annotated[bool, typer.Option("--traceback", help="Show the whole traceback of an error in your code.")]
 
@@ -86,11 +93,21 @@ def quiet_stdout(options: Options) -> Iterator[None]:
 
 
 def measured(target: Target, options: Options) -> FibreDimension:
-    """The exact fibre dimension of a target, with progress on a terminal."""
+    """The exact fibre dimension of a target, with what it will take said before, and progress, on stderr.
+
+    Raises InvalidInput if the point asked for is not there, or the machine has not memory enough.
+    """
+    from symgauge.errors import InvalidInput
+    from symgauge.estimate import estimate
     from symgauge.measurement import dimension
     from symgauge.targets import blaming
 
-    name = type(target.module).__name__
+    if options.point == "own" and target.no_own_point:
+        raise InvalidInput(f"{target.no_own_point}; leave --point out for a random one")
+    name = target.name
+    expected = estimate(target.module, target.inputs, len(options.primes))
+    if expected.seconds > SILENT:
+        print(f"symgauge: {name}, {expected}", file=sys.stderr, flush=True)
     with _progress(options) as progress, blaming(f"running {name}", target.module, options.traceback):
         return dimension(
             target.module, target.inputs, seed=options.seed, primes=options.primes, output=options.output,
@@ -99,10 +116,12 @@ def measured(target: Target, options: Options) -> FibreDimension:
 
 
 @contextmanager
-def _progress(options: Options) -> Iterator[Callable[[str, int, int], None] | None]:
-    """A bar per prime on stderr: the rank so far, out of the parameters. Nothing off a terminal or with --json."""
+def _progress(options: Options) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar per prime on stderr: the rank so far, out of the parameters. Off a terminal, or with --json, a line now and
+    then instead."""
     if options.json or not sys.stderr.isatty():
-        yield None
+        with _lines() as note:
+            yield note
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -119,6 +138,27 @@ def _progress(options: Options) -> Iterator[Callable[[str, int, int], None] | No
             bar.update(tasks[stage], completed=rank)
 
         yield show
+
+
+@contextmanager
+def _lines() -> Iterator[Callable[[str, int, int], None]]:
+    """Every ``PAUSE`` seconds a line on stderr with where the run is, from a thread, since stages may be long."""
+    state, done, began = ["looking for probes"], threading.Event(), time.monotonic()
+
+    def note(stage: str, rank: int, parameters: int) -> None:
+        state[0] = f"{stage}: rank {rank:,} of at most {parameters:,}"
+
+    def write() -> None:
+        while not done.wait(PAUSE):
+            print(f"symgauge: {time.monotonic() - began:,.0f} s, {state[0]}", file=sys.stderr, flush=True)
+
+    writer = threading.Thread(target=write, daemon=True)
+    writer.start()
+    try:
+        yield note
+    finally:
+        done.set()
+        writer.join()
 
 
 def console() -> Console:

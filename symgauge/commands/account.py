@@ -51,7 +51,7 @@ def command(
     data: dict[str, object] = {"target": target}
     try:
         with m.quiet_stdout(options):
-            found = resolve(target, inputs=inputs, seed=seed, traceback=traceback)
+            found = resolve(target, inputs=inputs, seed=seed, traceback=traceback, point=point)
             account = _account(found, options, _names(families), _names(without) or [])
             full = m.full_size_of(found, options)
     except Undecided as error:

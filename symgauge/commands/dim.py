@@ -15,6 +15,7 @@ def command(
     primes: m.PrimesOption = "",
     point: m.PointOption = "random",
     rounds: m.RoundsOption = 60,
+    as_is: m.AsIsFlag = False,
     json: JsonFlag = False,
     traceback: m.TracebackFlag = False,
 ) -> None:
@@ -32,11 +33,12 @@ def command(
     data: dict[str, object] = {"target": target}
     try:
         with m.quiet_stdout(options):
-            found = resolve(target, inputs=inputs, seed=seed, traceback=traceback)
+            found = resolve(target, inputs=inputs, seed=seed, traceback=traceback, point=point, as_is=as_is)
             fibre, full = m.measured(found, options), m.full_size_of(found, options)
     except Undecided as error:
         m.report(options, data, lambda: None, str(error))
         return
+    data |= {"module": found.name, "inputs": str(found.inputs)}
     data |= {**fibre.as_dict(), "notes": list(found.notes), "full_size": full and full.as_dict()}
 
     def show() -> None:

@@ -142,7 +142,7 @@ def dimension(
 
     Args:
         module: any ``torch.nn.Module``, unmodified; a private copy is run, in evaluation mode. Tied parameters count once.
-        inputs: :class:`Tokens` or :class:`Vectors`; the function is looked at on all such inputs.
+        inputs: :class:`Tokens`, :class:`Vectors` or :class:`Arrays`; the function is looked at on all such inputs.
         seed: everything random follows from it: the parameter point, probes, output directions, hashes.
         primes: distinct primes p below 2³¹ with (p − 1)/2 prime; their ranks must agree.
         output: ``"logits"``: the output tensors as they are; ``"probabilities"``: up to a shift per position.
@@ -161,7 +161,7 @@ def dimension(
     if not isinstance(module, nn.Module):
         raise InvalidInput(f"dimension needs a torch.nn.Module, not {type(module).__name__}")
     if not isinstance(inputs, get_args(Inputs)):
-        raise InvalidInput(f"inputs must be symgauge.Tokens or symgauge.Vectors, not {type(inputs).__name__}")
+        raise InvalidInput(f"inputs must be symgauge.Tokens, Vectors or Arrays, not {type(inputs).__name__}")
     for name, value, words in (
         ("output", output, get_args(Output)), ("point", point, ("random", "own")),
         ("parameters", parameters, get_args(Counted)),
@@ -237,6 +237,7 @@ def _result(
     search = searches[best]
     echelon, rank, record = search.rows.echelon, points[best].rank, search.evaluation.record
     names = tuple((name, p.numel()) for name, p in subject.counted)
+    used = [sequence for sequence, _ in search.rows.used]
     moving, sites = jumping(record, echelon)
     notes = list(subject.notes)
     for module, _ in record.branches.items():
@@ -271,7 +272,7 @@ def _result(
         names=names,
         echelon=echelon,
         subject=subject,
-        inputs=torch.stack([sequence for sequence, _ in search.rows.used]),
+        inputs=torch.stack(used) if used else subject.inputs.draw(0, torch.Generator()),
     )
 
 

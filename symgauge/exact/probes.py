@@ -74,11 +74,37 @@ class Vectors:
         return 4 * torch.randn(n, self.length, self.width, generator=generator, dtype=torch.float64)
 
 
-Inputs = Tokens | Vectors
+@dataclass(frozen=True)
+class Arrays:
+    """Real arrays of any ``shape``, such as images (channels, height, width) or sounds (samples,): the module gets a
+    float tensor (batch, *shape)."""
+
+    shape: tuple[int, ...]
+    keyword: str | None = None
+    batch_axis: int = 0
+    """1 for modules that take the batch on their second axis."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.shape, tuple) or not self.shape:
+            raise InvalidInput(f"shape must be a tuple of positive integers, not {self.shape!r}")
+        for size in self.shape:
+            _positive(shape=size)
+        _axis(self.batch_axis)
+
+    @property
+    def count(self) -> None:
+        """Infinitely many inputs."""
+        return None
+
+    def draw(self, n: int, generator: torch.Generator) -> Tensor:
+        return 4 * torch.randn(n, *self.shape, generator=generator, dtype=torch.float64)
+
+
+Inputs = Tokens | Vectors | Arrays
 
 
 def regrow(inputs: Inputs, parents: Tensor, keep: Tensor, generator: torch.Generator) -> Tensor:
     """Copies of ``parents`` (n, T, …) in which the first ``keep`` (n,) positions stay and the rest is drawn anew."""
     fresh = inputs.draw(len(parents), generator)
     kept = torch.arange(parents.shape[1])[None, :] < keep[:, None]
-    return torch.where(kept if parents.dim() == 2 else kept[..., None], parents, fresh)
+    return torch.where(kept.reshape(kept.shape + (1,) * (parents.dim() - 2)), parents, fresh)

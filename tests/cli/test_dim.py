@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
+import time
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -11,6 +13,7 @@ from typer.testing import CliRunner, Result
 from symgauge import presets
 from symgauge.architecture import Rotary
 from symgauge.cli import app
+from symgauge.commands import _measuring
 from symgauge.commands._measuring import Options, _progress
 from symgauge.wiring import wire
 
@@ -22,8 +25,20 @@ def linear():
     print("printed by the user's file")
     return nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2)), symgauge.Vectors(1, 3)
 
+class Mixed(nn.Module):
+    # Every position needs the roots of all others, five times over.
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(3, 3)
+    def forward(self, x):
+        for _ in range(5):
+            x = self.linear(x)
+            x = x / x.square().sum(-1, keepdim=True).sqrt()
+            x = x + x.cumsum(1) * x.flip(1)
+        return x
+
 def few():
-    return nn.Sequential(nn.Embedding(2, 5), nn.Linear(5, 3)), symgauge.Tokens(2, 1)
+    return Mixed(), symgauge.Vectors(8, 3)
 
 class Shape(nn.Module):
     def forward(self, x): raise NotImplementedError("not yet")
@@ -44,6 +59,9 @@ def constant():
     class Nothing(nn.Module):
         def forward(self, x): return x
     return Nothing(), symgauge.Vectors(1, 4)
+
+def large():
+    return nn.Linear(32, 32, bias=False), symgauge.Vectors(1, 32)
 
 def poisoned():
     module = nn.Linear(3, 3)
@@ -91,21 +109,21 @@ def test_the_table(dim) -> None:
 
 
 def test_options_reach_the_engine(dim) -> None:
-    more = ("--output", "probabilities", "--primes", "2147483587", "--point", "own")
+    more = ("--output", "probabilities", "--primes", "2147483579", "--point", "own")
     data = json.loads(dim("mine.py:linear", "--json", *more).stdout)
-    assert (data["output"], data["primes"]) == ("probabilities", [2147483587])
+    assert (data["output"], data["primes"]) == ("probabilities", [2147483579])
     # A shift of both outputs is not seen: an affine map from three entries to their difference is left.
     assert data["rank"] == 3 + 1
 
 
 def test_a_rank_that_cannot_settle_is_undecided(dim) -> None:
-    done = dim("mine.py:few", "--json")
+    done = dim("mine.py:few", "--json", "--rounds", "1")
     assert done.exit_code == 1
     data = json.loads(done.stdout)
     assert data["decided"] is data["saturated"] is False
     assert data["reason"] in done.stderr
     assert done.stderr.startswith("undecided: ")
-    assert dim("mine.py:few").exit_code == 1
+    assert dim("mine.py:few", "--rounds", "1").exit_code == 1
 
 
 def test_a_preset_is_scaled_down_and_evaluated_at_full_size(dim, monkeypatch) -> None:
@@ -129,21 +147,22 @@ def test_a_preset_is_scaled_down_and_evaluated_at_full_size(dim, monkeypatch) ->
         (("mine.py:f",), "mine.py has no 'f'"),
         (
             ("mine.py:failing",),
-            "running Sequential raised NotImplementedError: not yet, in module '1' (Shape), at mine.py",
+            "running Sequential on Vectors(length=1, width=3) raised NotImplementedError: not yet, in module '1' "
+            "(Shape), at mine.py",
         ),
-        (("mine.py:misfit",), "running Linear raised"),
-        (("mine.py:unsupported",), "no exact rule for aten._linalg_svd"),
+        (("mine.py:misfit",), "running Linear on Vectors(length=1, width=4) raised RuntimeError: mat1 and mat2"),
+        (("mine.py:unsupported",), "_linalg_svd is not exact over a finite field"),
         (("mine.py:constant",), "Nothing has no parameters, so there is no fibre to measure"),
         (("mine.py:poisoned", "--point", "own"), "parameters ['weight'] hold NaN or infinite entries"),
-        (("mine.py:linear", "--primes", "15"), "modulus 15 is not prime"),
+        (("mine.py:linear", "--primes", "15"), "modulus 15"),
         (("mine.py:linear", "--primes", "a"), "--primes 'a': write integers separated by commas"),
-        (("mine.py:linear", "--primes", "2147483647,2147483647"), "primes must be one or more distinct primes"),
+        (("mine.py:linear", "--primes", "2147483579,2147483579"), "primes must be one or more distinct primes"),
         (("mine.py:linear", "--inputs", "x"), "--inputs 'x' is not understood"),
         (("mine.py:linear", "--output", "x"), "--output 'x': choose logits or probabilities"),
         (("mine.py:linear", "--point", "x"), "--point 'x': choose random or own"),
         (("mine.py:linear", "--device", "tpu"), "--device 'tpu': choose cpu or cuda"),
         (("model.pt",), "model.pt: pickled checkpoints are not opened"),
-        (("gpt3",), "there is no file, folder or preset 'gpt3'"),
+        (("gpt3",), "there is no file, folder, preset or model type 'gpt3'"),
     ],
 )
 def test_what_cannot_be_used_is_one_sentence(dim, arguments, message) -> None:
@@ -172,15 +191,65 @@ def _options(json: bool) -> Options:
     return Options("logits", "random", (7,), "cpu", 0, 1, json, False)
 
 
-def test_progress_is_for_terminals_only(monkeypatch, capsys) -> None:
-    with _progress(_options(False)) as off_a_terminal:
-        assert off_a_terminal is None
+def test_a_terminal_sees_a_bar(monkeypatch, capsys) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with _progress(_options(True)) as with_json:
-        assert with_json is None
     with _progress(_options(False)) as show:
-        assert show is not None
         show("prime 7", 3, 9)
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "rank, prime 7" in captured.err
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_elsewhere_there_is_a_line_now_and_then(monkeypatch, capsys, terminal) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    monkeypatch.setattr(_measuring, "PAUSE", 0.05)
+    with _progress(_options(json=terminal)) as show:
+        time.sleep(0.12)
+        show("prime 7", 3, 9)
+        time.sleep(0.12)
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "looking for probes" in captured.err
+    assert "prime 7: rank 3 of at most 9" in captured.err
+    before = threading.active_count()
+    with _progress(_options(json=terminal)):
+        pass
+    assert threading.active_count() == before
+
+
+def test_what_takes_long_is_announced(dim, monkeypatch) -> None:
+    monkeypatch.setattr(_measuring, "SILENT", 0.0)
+    done = dim("mine.py:linear", "--json")
+    assert done.stderr.splitlines()[-1].startswith("symgauge: Sequential, 26 parameters: about ")
+    assert json.loads(done.stdout)["nullity"] == 18
+
+
+def test_what_memory_does_not_hold_is_refused_at_once(dim, monkeypatch) -> None:
+    monkeypatch.setattr("symgauge.estimate.free_memory", lambda: 3.1e8)
+    done = dim("mine.py:large")
+    assert done.exit_code == 2
+    assert "symgauge: 1,024 parameters need some 0 GB for their Jacobian" in done.stderr
+
+
+def test_an_interruption_is_one_line(dim, monkeypatch) -> None:
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("symgauge.measurement.dimension", stop)
+    done = dim("mine.py:large")
+    assert (done.exit_code, done.stdout) == (130, "")
+    assert done.stderr.splitlines()[-1] == "symgauge: interrupted"
+
+
+def test_a_configuration_is_measured_at_its_own_weights(dim, tmp_path) -> None:
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    sizes = {"n_embd": 4, "n_head": 2, "n_inner": 3, "n_layer": 1, "vocab_size": 7, "n_positions": 3}
+    GPT2LMHeadModel(GPT2Config(**sizes)).save_pretrained(tmp_path / "model")
+    data = json.loads(dim("model", "--point", "own", "--json").stdout)
+    assert data["module"] == "GPT2LMHeadModel"
+    assert any("at the folder's own weights" in note for note in data["notes"])
+    refused = dim("model/config.json", "--point", "own")
+    assert refused.exit_code == 2
+    assert "a configuration has no weights" in refused.stderr

@@ -179,7 +179,7 @@ def test_soft_caps_are_refused(place) -> None:
         (["mine.py:model", "--prompts", "f.npy"], "matrix of token ids"),
         (["mine.py:model", "--query", "99"], "token ids run from 0"),
         (["mine.py:model", "--answers", "seen"], "is no .npy, .npz or .safetensors file"),
-        (["gpt2x"], "no file, folder or preset"),
+        (["gpt2x"], "no file, folder, preset or model type"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_sentence(place, arguments, message) -> None:

@@ -13,6 +13,8 @@ import torch
 from symgauge.errors import InvalidInput, UnsupportedModel
 from symgauge.models.huggingface import adapt, from_config
 from symgauge.presets import preset
+from symgauge.symmetries import limits
+from symgauge.symmetries.group import UNCHOSEN_EXPERT
 from symgauge.wiring import wire
 from tests.models.agreement import distance
 from tests.models.published import CONFIGS
@@ -117,10 +119,10 @@ def test_missing_files_are_one_clear_error(tmp_path: Path) -> None:
     ("name", "changes", "message"),
     [
         ("gpt2", {"model_type": "gpt3"}, "'gpt3' has no adapter; did you mean gpt2"),
-        ("gpt2", {"architectures": ["GPT2ForSequenceClassification"]}, "only GPT2LMHeadModel is supported"),
+        ("gpt2", {"architectures": ["GPT2ForSequenceClassification"]}, "the adapter knows GPT2LMHeadModel only"),
         ("gpt2", {"n_head": 7}, "width 768 does not divide into 7 heads"),
-        ("gpt2", {"n_head": 0}, "does not divide into 0 heads"),
-        ("gpt2", {"n_layer": -1}, "'layers' must be a positive integer"),
+        ("gpt2", {"n_head": 0}, "'n_head' is 0; it must be a positive integer"),
+        ("gpt2", {"n_layer": -1}, "'n_layer' is -1; it must be a positive integer"),
         ("gpt2", {"attention_sinks": 4}, "'attention_sinks' = 4 is unknown"),
         ("falcon-7b", {"alibi": True}, "'alibi' is True"),
         ("deepseek-v3", {"scoring_func": "softmax"}, "'scoring_func' is 'softmax'"),
@@ -131,3 +133,28 @@ def test_missing_files_are_one_clear_error(tmp_path: Path) -> None:
 def test_unsupported_configurations_are_refused_by_field(name: str, changes: dict[str, Any], message: str) -> None:
     with pytest.raises((UnsupportedModel, InvalidInput), match=message):
         from_config({**CONFIGS[name], **changes})
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_the_small_instance_is_in_the_regime_of_the_original(name: str) -> None:
+    """Enough tokens for what the first layer adds and reads: see `limits`. Experts depend on the point."""
+    assert set(limits(adapt(from_config(CONFIGS[name]).model).architecture)) <= {UNCHOSEN_EXPERT}
+
+
+WRITTEN = {"_model_name_or_path": "x", "_name_or_path": "x", "_commit_hash": "abc", "output_scores": True, "top_k": 50,
+           "torchscript": True, "chunk_size_feed_forward": 4, "tokenizer_class": "T",
+           "transformers_version": "4.0"}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama-3-8b", "falcon-7b"])
+def test_fields_that_transformers_adds_are_accepted(name: str) -> None:
+    assert from_config({**CONFIGS[name], **WRITTEN}).architecture == from_config(CONFIGS[name]).architecture
+
+
+@pytest.mark.parametrize(
+    "changes", [{"pruned_heads": {"0": [1]}}, {"activation_function": "quick_gelu"}, {"activation_function": ["gelu"]},
+                {"scale_attn_by_inverse_layer_idx": True}]
+)  # fmt: skip
+def test_what_the_adapter_does_not_read_it_refuses(changes: dict[str, Any]) -> None:
+    with pytest.raises((UnsupportedModel, InvalidInput), match="gpt2: "):
+        from_config({**CONFIGS["gpt2"], **changes})

@@ -38,7 +38,7 @@ def adapt(model: Any) -> Adapted:
     if type(model) is not getattr(transformers, family.class_name):
         raise UnsupportedModel(
             f"{family.model_type}: the adapter knows {family.class_name} as transformers defines it, "
-            f"not {type(model).__qualname__}"
+            f"not {type(model).__qualname__}; `symgauge dim` measures any class"
         )
     family.check(config)
     architecture = family.architecture(config)

@@ -134,7 +134,8 @@ def sizes(config: Config, layers: int) -> dict[str, Any]:
         "n_shared_experts": min(2, config.n_shared_experts),
         "first_k_dense_replace": min(layers - 1, config.first_k_dense_replace or 0),
         "num_hidden_layers": layers,
-        "vocab_size": 11,
+        # More tokens than a quadratic form of the latent has coefficients.
+        "vocab_size": 23,
         "max_position_embeddings": 9,
     }
 

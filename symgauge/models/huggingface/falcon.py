@@ -108,18 +108,20 @@ def slots(a: Architecture, entries: Entries) -> dict[str, Slot]:
 
 
 def sizes(config: Config, layers: int) -> dict[str, Any]:
+    """Beside attention a first layer's network sees one vector per token: it is narrow and the tokens are many, as in
+    the originals (:func:`symgauge.symmetries.limits`)."""
     groups = _groups(config)
     small: dict[str, Any] = {
         "hidden_size": 12,
         "num_attention_heads": 3,
         "num_kv_heads": 3,
-        "ffn_hidden_size": 5,
+        "ffn_hidden_size": 3,
         "num_hidden_layers": layers,
-        "vocab_size": 14,
+        "vocab_size": 21,
         "max_position_embeddings": 7,
     }
     if config.new_decoder_architecture and 1 < groups < config.num_attention_heads:
-        small.update(hidden_size=16, num_attention_heads=4, num_kv_heads=2, vocab_size=19)
+        small.update(hidden_size=16, num_attention_heads=4, num_kv_heads=2, vocab_size=25)
     elif config.new_decoder_architecture and groups == 1:
         small["num_kv_heads"] = 1
     return small

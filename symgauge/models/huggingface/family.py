@@ -9,6 +9,7 @@ from typing import Any, Literal
 from symgauge.architecture import Architecture
 from symgauge.errors import InvalidInput, UnsupportedModel
 from symgauge.layout import Slot
+from symgauge.models.huggingface.config_file import quoted
 from symgauge.models.huggingface.entries import Entries
 
 Config = Any
@@ -31,7 +32,8 @@ _ACTIVATIONS: dict[str, Activation] = {
 # Bookkeeping of checkpoints, training and generation, found in published config.json files.
 # fmt: off
 _HARMLESS = frozenset({
-    "_attn_implementation", "_experts_implementation", "_name_or_path", "architectures",
+    "_attn_implementation", "_attn_implementation_autoset", "_commit_hash", "_experts_implementation",
+    "_model_name_or_path", "_name_or_path", "architectures",
     "attention_probs_dropout_prob", "attn_implementation", "auto_map", "aux_loss_alpha", "bos_token_id",
     "cache_implementation", "classifier_dropout", "directionality", "do_sample", "dtype", "embd_pdrop",
     "eos_token_id", "ep_size", "experts_implementation", "gradient_checkpointing", "id2label",
@@ -41,6 +43,20 @@ _HARMLESS = frozenset({
     "problem_type", "quantization_config", "resid_pdrop", "seq_aux", "task_specific_params", "torch_dtype",
     "transformers_version", "use_cache", "vocab_file",
 })
+# What `PreTrainedConfig.to_dict` wrote in earlier versions for every model: defaults of text generation and the like.
+_WRITTEN_BY_TRANSFORMERS = frozenset({
+    "add_cross_attention", "bad_words_ids", "begin_suppress_tokens", "chunk_size_feed_forward",
+    "cross_attention_hidden_size", "decoder_start_token_id", "diversity_penalty", "early_stopping",
+    "encoder_no_repeat_ngram_size", "exponential_decay_length_penalty", "finetuning_task", "forced_bos_token_id",
+    "forced_eos_token_id", "is_decoder", "is_encoder_decoder", "length_penalty", "min_length", "no_repeat_ngram_size",
+    "num_beam_groups", "num_beams", "num_return_sequences", "output_attentions", "output_hidden_states",
+    "output_scores", "prefix", "pruned_heads", "remove_invalid_values", "repetition_penalty", "return_dict",
+    "return_dict_in_generate", "sep_token_id", "suppress_tokens", "temperature", "tf_legacy_loss",
+    "tie_encoder_decoder", "tie_word_embeddings", "tokenizer_class", "top_k", "top_p", "torchscript",
+    "transformers.js_config", "typical_p", "use_bfloat16",
+})
+# Of these, those that change the function unless they are unset.
+_CHANGING = frozenset({"add_cross_attention", "is_encoder_decoder", "pruned_heads", "tie_encoder_decoder"})
 # fmt: on
 
 
@@ -72,23 +88,25 @@ class Family:
             if value not in values:
                 wanted = " or ".join(repr(v) for v in values)
                 raise UnsupportedModel(
-                    f"{self.model_type}: configuration field {name!r} is {value!r}; only {wanted} is supported"
+                    f"{self.model_type}: configuration field {name!r} is {quoted(value)}; only {wanted} is supported"
                 )
-        known = {*type(config)().to_dict(), *self.required, *self.understood, *_HARMLESS}
+        known = {*type(config)().to_dict(), *self.required, *self.understood, *_HARMLESS, *_WRITTEN_BY_TRANSFORMERS}
         for name, value in config.to_dict().items():
-            if name not in known and value not in (None, False, 0, "", [], {}):
+            unknown = name not in known or (name in _CHANGING and name not in self.required)
+            if unknown and value not in (None, False, 0, "", [], {}):
                 raise UnsupportedModel(
-                    f"{self.model_type}: configuration field {name!r} = {value!r} is unknown, so it might change the "
-                    "model's symmetries; remove it if it does not"
+                    f"{self.model_type}: configuration field {quoted(name)} = {quoted(value)} is unknown, so it might "
+                    "change the model's symmetries; remove it if it does not"
                 )
 
 
 def activation(config: Config, name: str) -> Activation:
     """Our name of the activation function in configuration field ``name``."""
     value = getattr(config, name)
-    if value not in _ACTIVATIONS:
+    if not isinstance(value, str) or value not in _ACTIVATIONS:
         raise UnsupportedModel(
-            f"{config.model_type}: activation {name!r} = {value!r} is unknown; known are {', '.join(_ACTIVATIONS)}"
+            f"{config.model_type}: activation {name!r} = {quoted(value)} is unknown to the adapter; known are "
+            f"{', '.join(_ACTIVATIONS)}"
         )
     return _ACTIVATIONS[value]
 

@@ -72,6 +72,7 @@ GPT2 = Family(
     required={
         "add_cross_attention": (False,),
         "scale_attn_by_inverse_layer_idx": (False,),
-        "reorder_and_upcast_attn": (False,),
+        # The same function, computed in another order.
+        "reorder_and_upcast_attn": (False, True),
     },
 )

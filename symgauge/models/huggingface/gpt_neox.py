@@ -70,16 +70,19 @@ def slots(a: Architecture, entries: Entries) -> dict[str, Slot]:
 
 
 def sizes(config: Config, layers: int) -> dict[str, Any]:
-    """Two planes turn in every head; where only a part of the channels turns, one more stands still."""
+    """Two planes turn in every head; where only a part of the channels turns, one more stands still.
+
+    Beside attention a first layer's network sees one vector per token: it is narrow and the tokens are many
+    (:func:`symgauge.symmetries.limits`)."""
     rope, partial = dict(config.rope_parameters), config.rope_parameters.get("partial_rotary_factor", 1.0) < 1
     if partial:
         rope["partial_rotary_factor"] = 4 / 5
     return {
         "hidden_size": 10 if partial else 8,
         "num_attention_heads": 2,
-        "intermediate_size": 7,
+        "intermediate_size": 3,
         "num_hidden_layers": layers,
-        "vocab_size": 12,
+        "vocab_size": 20,
         "max_position_embeddings": 7,
         "rope_parameters": rope,
     }

@@ -7,6 +7,7 @@ import difflib
 from symgauge.errors import UnsupportedModel
 from symgauge.models.huggingface import fused, gemma, gpt_like, layer_norm, llama, olmo
 from symgauge.models.huggingface.bert import BERT, DISTILBERT
+from symgauge.models.huggingface.config_file import quoted
 from symgauge.models.huggingface.deepseek_v3 import DEEPSEEK_V3
 from symgauge.models.huggingface.falcon import FALCON
 from symgauge.models.huggingface.family import Family
@@ -27,9 +28,9 @@ FAMILIES: dict[str, Family] = {family.model_type: family for family in _FAMILIES
 
 
 def family_of(model_type: str) -> Family:
-    """The adapter of a ``config.model_type``; raises :class:`UnsupportedModel` with the nearest known names."""
+    """The adapter of a ``config.model_type``; raises :class:`UnsupportedModel`, with near names for a typo."""
     if model_type in FAMILIES:
         return FAMILIES[model_type]
-    near = difflib.get_close_matches(str(model_type), FAMILIES, n=3)
+    near = difflib.get_close_matches(str(model_type)[:60], FAMILIES, n=3, cutoff=0.75)
     hint = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(FAMILIES)}"
-    raise UnsupportedModel(f"model_type {model_type!r} has no adapter; {hint}")
+    raise UnsupportedModel(f"model_type {quoted(model_type)} has no adapter; {hint}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,9 @@ from symgauge.architecture import Architecture
 from symgauge.errors import InvalidInput, UnsupportedModel
 from symgauge.layout import flatten
 from symgauge.models.huggingface.adapter import adapt, load
+from symgauge.models.huggingface.config_file import quoted, read_config
 from symgauge.models.huggingface.family import Config, Family
+from symgauge.models.huggingface.model_class import make_config
 from symgauge.models.huggingface.registry import family_of
 from symgauge.models.parameters import random_parameters
 from symgauge.presets import small_depth
@@ -31,14 +32,7 @@ _RUN = {
 
 def _config(family: Family, fields: dict[str, Any]) -> Config:
     """A configuration object; whatever its class rejects becomes one clear error."""
-    try:
-        from transformers import CONFIG_MAPPING
-    except ImportError as error:
-        raise UnsupportedModel("Hugging Face models need transformers: pip install 'symgauge[transformers]'") from error
-    try:
-        return CONFIG_MAPPING[family.model_type](**fields)
-    except Exception as error:  # the classes raise many kinds of errors on bad fields
-        raise InvalidInput(f"{family.model_type}: transformers rejects this configuration: {error}") from error
+    return make_config({**fields, "model_type": family.model_type})
 
 
 def _instance(family: Family, config: Config, seed: int) -> Any:
@@ -81,26 +75,6 @@ class FromConfig:
     """Configuration fields that differ: name → (full size, small instance)."""
 
 
-def read_config(source: str | Path | dict[str, Any]) -> dict[str, Any]:
-    """The fields of a ``config.json``, given as a file, a model directory, or a dict. Nothing else is read."""
-    if isinstance(source, dict):
-        return source
-    path = Path(source)
-    if path.is_dir():
-        path = path / "config.json"
-    try:
-        fields = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InvalidInput(f"{path}: no such configuration file") from None
-    except OSError as error:
-        raise InvalidInput(f"{path}: cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise InvalidInput(f"{path}: not valid JSON: {error}") from error
-    if not isinstance(fields, dict):
-        raise InvalidInput(f"{path}: a model configuration is a JSON object, not a {type(fields).__name__}")
-    return fields
-
-
 def from_config(source: str | Path | dict[str, Any], *, seed: int = 0) -> FromConfig:
     """A small random instance (at most two layers) and the full-size architecture of a model's configuration.
 
@@ -114,7 +88,9 @@ def from_config(source: str | Path | dict[str, Any], *, seed: int = 0) -> FromCo
     family = family_of(model_type)
     classes = fields.get("architectures") or [family.class_name]
     if family.class_name not in classes:
-        raise UnsupportedModel(f"{model_type}: 'architectures' is {classes}; only {family.class_name} is supported")
+        raise UnsupportedModel(
+            f"{model_type}: 'architectures' is {quoted(classes)}; the adapter knows {family.class_name} only"
+        )
     config = _config(family, fields)
     family.check(config)
     architecture = family.architecture(config)

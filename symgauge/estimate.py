@@ -1,0 +1,121 @@
+"""How much time and memory an exact run will take, before it starts: from the number of parameters and one forward."""
+
+from __future__ import annotations
+
+import copy
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from symgauge.errors import InvalidInput
+from symgauge.exact.probes import Inputs
+
+# Measured on two cores, benchmarks/model-types.md. Real times are within a factor of three of this.
+_START = 0.5
+_PER_ENTRY = 2.2e-8
+"""Seconds for one entry of one activation, one parameter and one sequence: derivatives in exact arithmetic."""
+_PER_CUBE = 1.1e-9
+"""Seconds for elimination, for P³."""
+_BYTES = 100
+"""Bytes for P²: the echelon form over GF(p²), the batch added to it, and products on the way."""
+_BASE = 3e8
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Seconds and bytes that a run is expected to take."""
+
+    parameters: int
+    seconds: float
+    memory: float
+
+    def __str__(self) -> str:
+        return f"{self.parameters:,} parameters: about {_duration(self.seconds)} and {self.memory / 1e9:,.1f} GB"
+
+
+def _duration(seconds: float) -> str:
+    for unit, size in (("years", 3.15e7), ("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:,.0f} {unit}"
+    return f"{max(1, round(seconds)):,} s"
+
+
+class _Counting(TorchDispatchMode):
+    """Counts the entries that operations produce."""
+
+    entries = widest = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        for x in result if isinstance(result, (tuple, list)) else (result,):
+            if isinstance(x, torch.Tensor) and x.is_floating_point():
+                self.entries += x.numel()
+                self.widest = max(self.widest, x.numel())
+        return result
+
+
+def estimate(module: nn.Module, inputs: Inputs, primes: int = 2) -> Estimate:
+    """What `symgauge.dimension` is expected to take for a module; ``inputs`` as for it, ``primes`` their number.
+
+    Raises :class:`InvalidInput` if the memory alone is more than this machine has.
+    """
+    count = sum(p.numel() for p in module.parameters())
+    require_memory(count)
+    work = _forward(module, inputs)
+    # Entries, the widest of them, and numbers in the output, for one sequence.
+    entries, widest, outputs = work or (50 * max(1, count), count, 16)
+    sequences = 1.6 * count / max(1, min(outputs, 16 * getattr(inputs, "length", 1)))
+    seconds = _START + primes * (_PER_ENTRY * entries * count * max(2.0, sequences) + _PER_CUBE * float(count) ** 3)
+    return Estimate(count, seconds, memory_for(count) + 160 * widest * count)
+
+
+def _forward(module: nn.Module, inputs: Inputs) -> tuple[int, int, int] | None:
+    """Counts of one forward of a copy, per sequence; None where a plain forward does not work out."""
+    try:
+        twin = copy.deepcopy(module).double().eval()
+        with torch.no_grad(), torch.random.fork_rng(devices=[]), _Counting() as counting:
+            batch = inputs.draw(2, torch.Generator().manual_seed(0))
+            result = twin(**{inputs.keyword: batch}) if inputs.keyword else twin(batch)
+    except Exception:  # the run itself will say what is wrong
+        return None
+    found = getattr(result, "logits", result)
+    while isinstance(found, (tuple, list, dict)) and found:
+        found = next(iter(found.values())) if isinstance(found, dict) else found[0]
+    outputs = found.numel() if isinstance(found, torch.Tensor) else 32
+    return counting.entries // 2, counting.widest // 2, max(1, outputs // 2)
+
+
+def memory_for(parameters: int) -> float:
+    """Bytes that a run with so many parameters needs at least."""
+    return _BASE + _BYTES * float(parameters) ** 2
+
+
+def require_memory(parameters: int) -> None:
+    """Raise :class:`InvalidInput` if so many parameters need more memory than this machine has free."""
+    need, have = memory_for(parameters), free_memory()
+    if need > have:
+        raise InvalidInput(
+            f"{parameters:,} parameters need some {need / 1e9:,.0f} GB for their Jacobian and this machine has "
+            f"{have / 1e9:,.0f} GB free; measure a smaller model of the same kind"
+        )
+
+
+def free_memory() -> float:
+    """Bytes that are free here: of the machine, and of the group of processes this one is limited with."""
+    try:
+        lines = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
+        free = 1024.0 * int(lines["MemAvailable"].split()[0])
+    except (OSError, KeyError, ValueError):
+        free = float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    try:
+        group = Path("/sys/fs/cgroup")
+        limit = (group / "memory.max").read_text().strip()
+        used = int((group / "memory.current").read_text())
+        return min(free, float(limit) - used) if limit != "max" else free
+    except (OSError, ValueError):
+        return free
