@@ -1,4 +1,5 @@
-"""How a fibre's dimension is measured for a user: the exact engine, and a second witness that shares no code with it."""
+"""How a fibre's dimension is measured for a user: the exact engine, and a second witness that "
+"shares no code with it."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from symgauge.errors import InvalidInput
 def private_copy(module: nn.Module) -> nn.Module:
     """A copy in evaluation mode that shares no tensor with ``module``.
 
-    The flags are set without calling ``eval()``, which some modules (merged adapters) take as an order to rewrite weights.
+    The flags are set without calling ``eval()``, which some modules (merged adapters) take for an order to merge.
 
     Raises:
         InvalidInput: the module is compiled TorchScript, is not initialised yet, or cannot be copied.
@@ -24,7 +24,8 @@ def private_copy(module: nn.Module) -> nn.Module:
     for name, part in module.named_modules():
         if isinstance(part, (torch.jit.ScriptModule, torch.jit.ScriptFunction)):
             raise InvalidInput(
-                f"{_called(module, name)} is TorchScript, whose operations cannot be followed; measure the Python module "
+                f"{_called(module, name)} is TorchScript, whose operations cannot be followed; "
+                "measure the Python module "
                 "it was made from"
             )
     for name, tensor in (*module.named_parameters(), *module.named_buffers()):
@@ -43,7 +44,8 @@ def private_copy(module: nn.Module) -> nn.Module:
         twin = copy.deepcopy(module, memo)
     except Exception as error:  # whatever a user's class raises
         raise InvalidInput(
-            f"{type(module).__name__} cannot be copied ({type(error).__name__}: {str(error)[:120]}), and it is measured "
+            f"{type(module).__name__} cannot be copied ({type(error).__name__}: {str(error)[:120]}), "
+            "and it is measured "
             "on a copy so that it stays as it is; make copy.deepcopy(module) work"
         ) from error
     for part in twin.modules():

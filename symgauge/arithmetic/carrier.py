@@ -214,7 +214,8 @@ def _write(target: Carrier, jet: Jet) -> None:
         target = parent
     if target.parameter:
         raise UnsupportedOperation(
-            f"the module writes to its parameter {target.parameter!r} in forward{where()}, so it is another function after "
+            f"the module writes to its parameter {target.parameter!r} in forward{where()}, so it is "
+            "another function after "
             "each call; compute the new weights without writing them back"
         )
     _refresh(target)

@@ -217,11 +217,8 @@ class FiniteField(PrimeField):
         """A keyed pseudo-random number in [1, modulus), equal for equal arguments."""
         mixed = a.re ^ ((self.seed * 0x9E3779B97F4A7C15 + tag * 0xD1B54A32D192ED03 + 1) & 0x7FFFFFFFFFFFFFFF)
         mixed = _splitmix(mixed)
-        if a.im is not None:
-            # Zero where the imaginary part is, so that a real number is the same with and without one.
-            mixed = _splitmix(mixed ^ (a.im * 0x2545F4914F6CDD1D))
-        else:
-            mixed = _splitmix(mixed)
+        # A real number is the same with an imaginary part of zero and without one.
+        mixed = _splitmix(mixed if a.im is None else mixed ^ (a.im * 0x2545F4914F6CDD1D))
         return torch.fmod(mixed & 0x7FFFFFFFFFFFFFFF, modulus - 1) + 1
 
     def fresh(self, a: Residues, tag: int) -> Residues:
@@ -233,13 +230,13 @@ class FiniteField(PrimeField):
         """(±a, flipped): one representative of {a, −a}, so that odd functions keep their parity."""
         half = self.p // 2
         flipped = a.re > half if a.im is None else (a.re > half) | ((a.re == 0) & (a.im > half))
-        return gathered(lambda pair: torch.where(flipped, *pair), [self.neg(a), a]), flipped
+        return gathered(lambda pair: torch.where(flipped, pair[0], pair[1]), [self.neg(a), a]), flipped
 
     def odd(self, a: Residues, tag: int) -> Residues:
         """A fresh element per argument with f(−a) = −f(a), for erf and the tangent of a half angle."""
         folded, flipped = self._fold(a)
         value = self.fresh(folded, tag)
-        value = gathered(lambda pair: torch.where(flipped, *pair), [self.neg(value), value])
+        value = gathered(lambda pair: torch.where(flipped, pair[0], pair[1]), [self.neg(value), value])
         zero = self.is_zero(a)
         return value.map(lambda t: torch.where(zero, 0, t))
 
@@ -268,11 +265,16 @@ class FiniteField(PrimeField):
     def log(self, a: Residues) -> Residues:
         """A fresh element per argument with log(1/a) = −log(a) and log(1) = 0."""
         inverse = self.inverse(a)
-        flipped = (inverse.re < a.re) if a.im is None else (inverse.re < a.re) | (
-            (inverse.re == a.re) & (inverse.im < a.im)  # type: ignore[operator]
+        flipped = (
+            (inverse.re < a.re)
+            if a.im is None
+            else (inverse.re < a.re)
+            | (
+                (inverse.re == a.re) & (inverse.im < a.im)  # type: ignore[operator]
+            )
         )
-        folded = gathered(lambda pair: torch.where(flipped, *pair), [inverse, a])
+        folded = gathered(lambda pair: torch.where(flipped, pair[0], pair[1]), [inverse, a])
         value = self.fresh(folded, _LOG)
-        value = gathered(lambda pair: torch.where(flipped, *pair), [self.neg(value), value])
+        value = gathered(lambda pair: torch.where(flipped, pair[0], pair[1]), [self.neg(value), value])
         one = a.re == 1 if a.im is None else (a.re == 1) & (a.im == 0)
         return value.map(lambda t: torch.where(one, 0, t))

@@ -141,7 +141,8 @@ class Calculus:
         return Jet(self.field.lift(x, exact), x.double() if x.is_floating_point() else x.to(torch.float64))
 
     def variable(self, x: Tensor | Jet, start: int, tangent: bool = True) -> Jet:
-        """An independent variable: one tangent per entry, numbered from ``start``; ``tangent=False``: its value only."""
+        """An independent variable: one tangent per entry, numbered from ``start``; "
+        "``tangent=False``: its value only."""
         jet = replace(x if isinstance(x, Jet) else self.lift(x, exact=True), degree=1)
         if not tangent:
             return jet
@@ -208,7 +209,8 @@ class Calculus:
         )
 
     def power(self, a: Jet) -> Residues:
-        """exp of the value: what a logarithm remembers, else its homomorphism; 0 where float64 has exactly 0 (masks)."""
+        """exp of the value: what a logarithm remembers, else its homomorphism; 0 where float64 has "
+        "exactly 0 (masks)."""
         result = self.field.exp(a.value) if a.power is None else a.power
         vanishing = torch.exp(a.shadow) == 0
         return result.map(lambda t: t.masked_fill(vanishing, 0)) if bool(vanishing.any()) else result
@@ -327,11 +329,11 @@ class Calculus:
         """Product of residues over axes, halving each in turn."""
         for dim in sorted(dims, reverse=True):
             while (n := x.shape[dim]) > 1:
-                odd = x.map(lambda t, dim=dim, n=n: t.narrow(dim, n - 1, n % 2))
-                half = [x.map(lambda t, d=dim, i=i, n=n: t.narrow(d, i, n // 2)) for i in (0, n // 2)]
+                odd = x.map(lambda t, dim=dim, n=n: t.narrow(dim, n - 1, n % 2))  # type: ignore[misc]
+                half = [x.map(lambda t, d=dim, i=i, n=n: t.narrow(d, i, n // 2)) for i in (0, n // 2)]  # type: ignore[misc]
                 x = self.field.mul(half[0], half[1])
-                x = gathered(lambda parts, dim=dim: torch.cat(parts, dim), [x, odd]) if n % 2 else x
-            x = x if keepdim else x.map(lambda t, dim=dim: t.squeeze(dim))
+                x = gathered(lambda parts, dim=dim: torch.cat(parts, dim), [x, odd]) if n % 2 else x  # type: ignore[misc]
+            x = x if keepdim else x.map(lambda t, dim=dim: t.squeeze(dim))  # type: ignore[misc]
         return x
 
     def cumsum(self, a: Jet, dim: int) -> Jet:
@@ -348,7 +350,7 @@ class Calculus:
             return result
         running, so_far = [], None
         for i in range(n):
-            each = self.power(a).map(lambda t, i=i: t.narrow(dim, i, 1))
+            each = self.power(a).map(lambda t, i=i: t.narrow(dim, i, 1))  # type: ignore[misc]
             so_far = each if so_far is None else self.field.mul(so_far, each)
             running.append(so_far)
         return replace(result, power=gathered(lambda parts: torch.cat(parts, dim), running))
@@ -468,8 +470,8 @@ class Calculus:
     def _saturated(self, x: Residues, where: Tensor, value: int) -> Residues:
         if not bool(where.any()):
             return x
-        constant = self.field.constant(value, x.re)
-        return gathered(lambda pair: torch.where(where, *torch.broadcast_tensors(*pair)), [constant, x])
+        constant = self.field.constant(value, x.re).map(lambda t: t.expand(x.shape))
+        return gathered(lambda pair: torch.where(where, pair[0], pair[1]), [constant, x])
 
     def cos_sin(self, a: Jet) -> tuple[Jet, Jet]:
         """Cosine and sine from a fresh odd half-angle tangent, so that cos² + sin² = 1 holds exactly."""
@@ -582,7 +584,13 @@ class Calculus:
         taint = None if a.taint is None else fn(a.taint)
         power, logarithm = (None if x is None else x.map(fn) for x in (a.power, a.logarithm))
         return replace(
-            a, value=a.value.map(fn), shadow=fn(a.shadow), tangent=tangent, taint=taint, power=power, logarithm=logarithm
+            a,
+            value=a.value.map(fn),
+            shadow=fn(a.shadow),
+            tangent=tangent,
+            taint=taint,
+            power=power,
+            logarithm=logarithm,
         )
 
     def hull(self, *jets: Jet) -> Span:
@@ -604,7 +612,8 @@ class Calculus:
         if hull != (0, 0):
             gather = _gather_after(fn, [j.shadow for j in jets], jets[0].shadow.device)
             together = gathered(
-                lambda same: torch.cat([x.reshape(x.shape[0], -1) for x in same], 1), [self.aligned(j, hull) for j in jets]
+                lambda same: torch.cat([x.reshape(x.shape[0], -1) for x in same], 1),
+                [self.aligned(j, hull) for j in jets],
             )
             tangent = together.map(gather)
         taint = None

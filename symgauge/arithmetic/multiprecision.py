@@ -75,7 +75,7 @@ class Multiprecision(Calculus):
         plain = plain.double() if plain.is_floating_point() else plain.to(torch.int64)
         return self.jet(np.asarray(number(np.asarray(plain.numpy(), dtype=object)), dtype=object))
 
-    def variable(self, x: Tensor, start: int, tangent: bool = True) -> Jet:
+    def variable(self, x: Tensor | Jet, start: int, tangent: bool = True) -> Jet:
         """Refused: many digits come without derivatives."""
         raise UnsupportedOperation("many-digit arithmetic has no tangents; use the finite field for derivatives")
 

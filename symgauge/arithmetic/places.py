@@ -16,7 +16,7 @@ def current() -> str:
 
 
 def where() -> str:
-    """", called in module …" for the module that is running, or nothing."""
+    """ ", called in module …" for the module that is running, or nothing."""
     return f", called in module {_RUNNING[-1]!r}" if _RUNNING else ""
 
 
@@ -26,7 +26,9 @@ def module_names(module: nn.Module) -> Iterator[None]:
     handles = []
     for name, child in module.named_modules():
         label = f"{name or '(root)'}: {type(child).__name__}"
-        handles.append(child.register_forward_pre_hook(lambda _m, _i, label=label: _RUNNING.append(label), prepend=True))
+        handles.append(
+            child.register_forward_pre_hook(lambda _m, _i, label=label: _RUNNING.append(label), prepend=True)
+        )
         handles.append(child.register_forward_hook(lambda _m, _i, _o: _RUNNING.pop() and None, always_call=True))
     try:
         yield

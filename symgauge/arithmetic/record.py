@@ -43,7 +43,8 @@ class Sides:
     first: Tensor
     """The distances of the first run."""
     moves: bool = False
-    """Whether they depend on the input; a threshold of parameters alone is a piece of parameter space, not of inputs."""
+    """Whether they depend on the input; a threshold of parameters alone is a piece of parameter "
+    "space, not of inputs."""
     ordered: bool = False
     """Whether one side is the only one there can be (the distance between the last chosen and the first not chosen)."""
 
@@ -107,9 +108,7 @@ class Record:
             self.sides[key] = Sides(above.sum(0), below.sum(0), distance, ordered=ordered)
         else:
             known.moves |= known.first.shape != distance.shape or not torch.equal(known.first, distance)
-            known.above, known.below = (
-                _merged(x, y.sum(0)) for x, y in ((known.above, above), (known.below, below))
-            )
+            known.above, known.below = (_merged(x, y.sum(0)) for x, y in ((known.above, above), (known.below, below)))
         if self.wanted is not None and self.flips is not None and key in self.wanted:
             axis, off, on = self.wanted[key]
             self.flips |= self._flipped(above, axis, off) | self._flipped(below, axis, on)
@@ -143,8 +142,8 @@ class Record:
                 kept.append(
                     Jump(
                         unit,
-                        value.map(lambda t, e=entry: t[e]),
-                        tangent.map(lambda t, e=entry: t[:, e].clone()),
+                        value.map(lambda t, e=entry: t[e]),  # type: ignore[misc]
+                        tangent.map(lambda t, e=entry: t[:, e].clone()),  # type: ignore[misc]
                         distance.span,
                     )
                 )

@@ -84,7 +84,8 @@ class Run(TorchDispatchMode):
                 exact = True
                 if x.run is not None and x.run is not self:
                     raise UnsupportedOperation(
-                        f"a tensor that was computed in an earlier call is used again{where()}: the module keeps values "
+                        f"a tensor that was computed in an earlier call is used again{where()}: the "
+                        "module keeps values "
                         "that depend on its parameters from one call to the next; compute them in every call"
                     )
             elif isinstance(x, Pair):
@@ -95,7 +96,8 @@ class Run(TorchDispatchMode):
             elif x.requires_grad:
                 raise UnsupportedOperation(
                     f"a tensor of shape {tuple(x.shape)} that requires gradients is used{where()} but is no registered "
-                    "parameter of the module; register it (nn.Parameter as an attribute, nn.ParameterList), or detach it"
+                    "parameter of the module; register it (nn.Parameter as an attribute, "
+                    "nn.ParameterList), or detach it"
                 )
         if exact:
             result = exactly(func, args, kwargs)
@@ -135,7 +137,8 @@ class Run(TorchDispatchMode):
             return
         if not x.is_floating_point():
             raise UnsupportedOperation(
-                f"an exact value is written into a tensor of {x.dtype}{where()}; write it into one of floating-point numbers"
+                f"an exact value is written into a tensor of {x.dtype}{where()}; write it into one of "
+                "floating-point numbers"
             )
         whole = x.new_empty(0).set_(x.untyped_storage())  # all of its memory, in a row
         calculus = next(iter(self.carriers.values())).calculus
@@ -147,7 +150,7 @@ class Run(TorchDispatchMode):
 
     def _write_back(self, target: Tensor, result: Any) -> None:
         """Put what was written into a part of exact memory where it belongs."""
-        (name, whole), = self.scratch.find(target)
+        ((name, whole),) = self.scratch.find(target)
         entries = _entries(target, whole).reshape(-1)
         base, new = self.carriers[name], result.jet
         base.jet = base.calculus.join(
@@ -167,7 +170,8 @@ class Run(TorchDispatchMode):
                 view.run = self
                 return view
         raise UnsupportedOperation(
-            f"a tensor that shares the memory of {' and '.join(repr(name) for name, _ in found)} without being a part of it "
+            f"a tensor that shares the memory of {' and '.join(repr(name) for name, _ in found)} "
+            "without being a part of it "
             f"is used{where()}; register it, or compute it from the parameter in every call"
         )
 

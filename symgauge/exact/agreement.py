@@ -48,13 +48,16 @@ def check_agreement(evaluation: Evaluation, seed: int) -> None:
         raise InvalidInput(f"{subject.name} returns no tensor of real numbers")
     if not _same(together, again):
         raise _unsteady(subject, plain, batch)
-    subject.axes = {name: axis for name in together if (axis := _batch_axis(subject, name, together, alone)) is not None}
+    subject.axes = {
+        name: axis for name in together if (axis := _batch_axis(subject, name, together, alone)) is not None
+    }
     if not subject.axes:
         raise InvalidInput(f"no output of {subject.name} depends on its input and counts the inputs of a batch")
     for name, axis in subject.axes.items():
         if not all(bool(torch.isfinite(x).all()) for x in (together[name],)):
             raise Undecided(
-                f"output {name!r} of {subject.name} is not finite in float64 at this point, so branches (ReLU, top-k, masks) "
+                f"output {name!r} of {subject.name} is not finite in float64 at this point, so "
+                "branches (ReLU, top-k, masks) "
                 "cannot be trusted; pass another seed"
             )
         if not all(_close(together[name].select(axis, i), alone[i][name].select(axis, 0)) for i in range(_BATCH)):
@@ -65,7 +68,8 @@ def check_agreement(evaluation: Evaluation, seed: int) -> None:
     for name, jet in zip(subject.axes, shadows, strict=True):
         if not _close(jet.shadow, together[name].movedim(subject.axes[name], 0)):
             raise UnsupportedOperation(
-                f"{subject.name} computes something else in exact arithmetic than by itself (output {name!r} differs by "
+                f"{subject.name} computes something else in exact arithmetic than by itself (output "
+                f"{name!r} differs by "
                 f"{float((jet.shadow - together[name].movedim(subject.axes[name], 0)).abs().max()):.1e}): it reads "
                 "weights or state in a way that is not followed; take weights from registered parameters in every call"
             )
@@ -80,7 +84,8 @@ def _unsteady(subject: Subject, plain: nn.Module, batch: Tensor) -> InvalidInput
     if any("dropout" in name or "bernoulli" in name for name in seen.names):
         why = "dropout is active although the module is in evaluation mode (pass training=self.training to F.dropout)"
     return InvalidInput(
-        f"{subject.name} gives another output when it is run again on the same input, so it is no function to measure: {why}"
+        f"{subject.name} gives another output when it is run again on the same input, so it is no "
+        f"function to measure: {why}"
     )
 
 
@@ -106,7 +111,9 @@ def _run(subject: Subject, plain: nn.Module, batch: Tensor) -> dict[str, Tensor]
         raise
     except Exception as error:
         takes = _describe(subject)
-        raise InvalidInput(f"running {subject.name} on {takes} raised {said(error)}{place(error, plain)}{_advice(subject, error)}") from error
+        raise InvalidInput(
+            f"running {subject.name} on {takes} raised {said(error)}{place(error, plain)}{_advice(subject, error)}"
+        ) from error
 
 
 def _describe(subject: Subject) -> str:
@@ -143,7 +150,8 @@ def _batch_axis(subject: Subject, name: str, together: dict[str, Tensor], alone:
         )
     raise InvalidInput(
         f"output {name!r} of {subject.name} has the shape {tuple(many.shape)} for {_BATCH} inputs and "
-        f"{tuple(one.shape) if one is not None else 'nothing'} for one: it has no entries for each input (a loss?); measure "
+        f"{tuple(one.shape) if one is not None else 'nothing'} for one: it has no entries for each "
+        "input (a loss?); measure "
         "the function itself, such as logits"
     )
 
@@ -165,8 +173,11 @@ def _hint(subject: Subject, plain: nn.Module, batch: Tensor) -> str:
             together, one = (_run(twin, plain, x).get for x in (batch, batch[:1]))
             name = next(iter(subject.axes))
             whole, first = together(name), one(name)
-            if whole is not None and first is not None and whole.dim() > other and _close(
-                whole.select(other, 0), first.select(other, 0)
+            if (
+                whole is not None
+                and first is not None
+                and whole.dim() > other
+                and _close(whole.select(other, 0), first.select(other, 0))
             ):
                 return f", because it takes the batch on axis {other} (time first, torch's default): {wanted}"
         except Exception:

@@ -141,13 +141,13 @@ def dimension(
     """Dimension of the set of parameters that give the same function as a generic point, in exact arithmetic.
 
     Args:
-        module: any ``torch.nn.Module``, unmodified; a private copy is run, in evaluation mode. Tied parameters count once.
+        module: any ``torch.nn.Module``; a private copy is run, in evaluation mode. Tied parameters count once.
         inputs: :class:`Tokens`, :class:`Vectors` or :class:`Arrays`; the function is looked at on all such inputs.
         seed: everything random follows from it: the parameter point, probes, output directions, hashes.
         primes: distinct primes p below 2³¹ with (p − 1)/2 prime; their ranks must agree.
         output: ``"logits"``: the output tensors as they are; ``"probabilities"``: up to a shift per position.
         point: ``"random"`` for the generic fibre, ``"own"`` for the fibre through the module's present parameters.
-        parameters: ``"trained"``: those with ``requires_grad=False`` are held at their values; ``"all"``: they count too.
+        parameters: ``"trained"``: those with ``requires_grad=False`` are held at their values; ``"all"``: no.
         outputs: which outputs count, by name or number; by default ``logits`` where there is one, else all tensors.
         device: where to compute; one code path for CPU and CUDA.
         rounds: batches of candidate probes to try before giving up the search for new ones.
@@ -242,7 +242,8 @@ def _result(
     notes = list(subject.notes)
     for module, _ in record.branches.items():
         notes.append(
-            f"Python code branches on a value that depends on parameters, in {module}; the float64 reference decided it, "
+            f"Python code branches on a value that depends on parameters, in {module}; the float64 "
+            "reference decided it, "
             "and the result is that of the branch taken"
         )
     return FibreDimension(

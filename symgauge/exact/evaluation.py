@@ -35,7 +35,7 @@ class Evaluation:
     def _carriers(self, tangents: bool) -> dict[str, Carrier]:
         start, result = 0, {}
         for name, p in self.subject.counted:
-            block = self.calculus.move(lambda t, i=start, p=p: t[i : i + p.numel()].reshape(p.shape), self._point)
+            block = self.calculus.move(lambda t, i=start, p=p: t[i : i + p.numel()].reshape(p.shape), self._point)  # type: ignore[misc]
             result[name] = wrap(self.calculus.variable(block, start, tangents), self.calculus)
             result[name].parameter = name
             start += p.numel()
@@ -71,7 +71,8 @@ class Evaluation:
             raise
         except Exception as error:
             raise UnsupportedOperation(
-                f"{subject.name} runs in float64 but not in exact arithmetic, where {said(error)}{place(error, module)}; "
+                f"{subject.name} runs in float64 but not in exact arithmetic, where "
+                f"{said(error)}{place(error, module)}; "
                 "operations that leave torch (numpy, data_ptr, tolist) cannot be followed"
             ) from error
         finally:
@@ -119,4 +120,4 @@ def _parameters(module: nn.Module, counted: Mapping[str, Tensor], carriers: Mapp
         yield
     finally:
         for part, name, p in swapped:
-            part._parameters[name] = p  # type: ignore[assignment]
+            part._parameters[name] = p

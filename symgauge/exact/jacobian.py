@@ -107,7 +107,9 @@ class JacobianRows:
         picks = [(i, p - outputs.start) for i, (_, keys) in enumerate(chunk) for p in keys if p in inside]
         per = self._per(outputs.width)
         if jet.tangent is None or not picks:
-            return [Residues(torch.zeros((len(picks) * per, self.echelon.columns), dtype=torch.int64, device=self.device))]
+            return [
+                Residues(torch.zeros((len(picks) * per, self.echelon.columns), dtype=torch.int64, device=self.device))
+            ]
         sequence, position = torch.tensor(picks, device=self.device).mT
         shape = by_position(jet.shadow).shape
         picked = jet.tangent.map(lambda t: t.expand(-1, *jet.shape).reshape(t.shape[0], *shape)[:, sequence, position])
@@ -122,7 +124,8 @@ class JacobianRows:
         for row, (_, keys) in enumerate(chunk):
             if any((p, *found[row][p]) != key for p, key in keys.items()):
                 raise UnsupportedOperation(
-                    f"{self.evaluation.subject.name} gave another value when it was run again on the same input in exact "
+                    f"{self.evaluation.subject.name} gave another value when it was run again on the "
+                    "same input in exact "
                     "arithmetic, so it depends on what ran before or beside it; it is no function of one input"
                 )
 

@@ -1,6 +1,6 @@
 """Directions of the kernel that move where the function jumps.
 
-A derivative does not see a jump. A kernel direction v is no symmetry if it moves the place where a threshold is crossed,
+A derivative does not see a jump. A kernel direction v is no symmetry if it moves where a threshold is crossed,
 that is, unless the derivative of the threshold's distance along v vanishes wherever the distance does. Exactly that is
 tested on samples: along a symmetry the derivative is the same multiple of the distance at every input (a rescaling), or
 zero. A unit at which it is not counts against v.
@@ -57,7 +57,7 @@ def _moves(samples: Sequence[Jump], kernel: Residues, echelon: Echelon, step: bo
     distance = gathered(torch.stack, [Residues(s.distance.re, s.distance.im) for s in samples]).map(
         lambda t: t[:, None].to(kernel.re.device)
     )
-    # distance_i · along_j − distance_j · along_i vanishes for all i, j exactly when along is a multiple of the distance.
-    first, rest = (along.map(lambda t, s=s: t[s]) for s in (slice(0, 1), slice(1, None)))
-    d_first, d_rest = (distance.map(lambda t, s=s: t[s]) for s in (slice(0, 1), slice(1, None)))
+    # distance_i · along_j − distance_j · along_i vanishes for all i, j just when along is a multiple of it.
+    first, rest = (along.map(lambda t, s=s: t[s]) for s in (slice(0, 1), slice(1, None)))  # type: ignore[misc]
+    d_first, d_rest = (distance.map(lambda t, s=s: t[s]) for s in (slice(0, 1), slice(1, None)))  # type: ignore[misc]
     return field.sub(field.mul(rest, d_first), field.mul(first, d_rest))

@@ -81,7 +81,8 @@ class FibreDimension:
     inputs: Tensor = field(repr=False)
     """The inputs that the rank rests on, (N, …)."""
     float_rank: int | None = None
-    """The rank that a second witness found: singular values of the plain module's float64 Jacobian at the same point."""
+    """The rank that a second witness found: singular values of the plain module's float64 Jacobian "
+    "at the same point."""
     gap: float | None = None
     """How far its smallest kept singular value is above the rest."""
     witness: str = "no second witness was asked"
@@ -97,7 +98,8 @@ class FibreDimension:
         if self.rank_doubt or not self.pieces:
             return self.rank_doubt
         return (
-            f"units were on one side of a threshold at every probe ({'; '.join(map(str, self.pieces))}), so {self.nullity} "
+            "units were on one side of a threshold at every probe "
+            f"({'; '.join(map(str, self.pieces))}), so {self.nullity} "
             "is the dimension on this piece of the function, an upper bound of the generic one; other inputs, or "
             "another seed, may reach the other side"
         )
@@ -119,20 +121,24 @@ class FibreDimension:
             return f"the primes disagree ({ranks}); repeat with another seed or more primes"
         if self.float_rank is not None and self.float_rank != self.rank:
             return (
-                f"the second witness contradicts: the exact rank is {self.rank}, but the float64 Jacobian of the plain module "
-                f"at the same point has rank {self.float_rank}, with a gap of {self.gap:.0e}; functions in this module are "
+                f"the second witness contradicts: the exact rank is {self.rank}, but the float64 "
+                "Jacobian of the plain module "
+                f"at the same point has rank {self.float_rank}, with a gap of {self.gap:.0e}; "
+                "functions in this module are "
                 "related in a way that the exact engine does not know"
             )
         if self.jumping:
             return (
-                f"{self.jumping} directions of the kernel move where the function jumps ({'; '.join(self.jumps)}), which no "
+                f"{self.jumping} directions of the kernel move where the function jumps "
+                f"({'; '.join(self.jumps)}), which no "
                 f"derivative sees, so the fibre's dimension is between {self.nullity - self.jumping} and {self.nullity}"
             )
         return ""
 
     @property
     def singular(self) -> bool:
-        """Whether the module's own point has a lower rank than a random one: the nullity is then an upper bound only."""
+        """Whether the module's own point has a lower rank than a random one: the nullity is then an "
+        "upper bound only."""
         return self.generic_rank is not None and self.rank < self.generic_rank
 
     def require_decided(self) -> FibreDimension:

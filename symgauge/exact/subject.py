@@ -25,15 +25,17 @@ class Subject:
     Args:
         module: the user's module; it is copied and never run.
         inputs: what it takes.
-        parameters: ``"trained"`` holds parameters with ``requires_grad=False`` fixed at their values; ``"all"`` does not.
-        outputs: names (of a dict, dataclass or object) or numbers (of a tuple) of the outputs that count; by default all
+        parameters: ``"trained"`` holds parameters with ``requires_grad=False`` at their values; ``"all"`` does not.
+        outputs: names (of a dict, dataclass or object) or numbers (of a tuple) of outputs that count; by default all
             tensors, or ``logits`` where there is such an output.
 
     Raises:
         InvalidInput: a module that cannot be copied or has nothing to count; parameters that overlap in memory.
     """
 
-    def __init__(self, module: nn.Module, inputs: Inputs, parameters: Counted = "trained", outputs: Chosen = None) -> None:
+    def __init__(
+        self, module: nn.Module, inputs: Inputs, parameters: Counted = "trained", outputs: Chosen = None
+    ) -> None:
         self.module = private_copy(module)
         self.plain = private_copy(module)
         """A second copy, to be run as it is."""
@@ -57,7 +59,9 @@ class Subject:
             raise InvalidInput(f"{type(module).__name__} has no parameters, so there is no fibre to measure")
         if held := len(named) - len(self.counted):
             numbers = sum(p.numel() for _, p in named) - self.size
-            self.notes.append(f"{held} parameters with requires_grad=False ({numbers:,} numbers) are held at their values")
+            self.notes.append(
+                f"{held} parameters with requires_grad=False ({numbers:,} numbers) are held at their values"
+            )
         self.memory = Memory()
         originals = dict(module.named_parameters())
         names = {name.removeprefix("_orig_mod."): name for name in originals}
@@ -80,7 +84,9 @@ class Subject:
         """The module's present parameters (P,) as exact float64 numbers; NaN and infinities are refused."""
         bad = [name for name, p in self.counted if not bool(torch.isfinite(p).all())]
         if bad:
-            raise InvalidInput(f"parameters {bad} hold NaN or infinite entries; the fibre of such a point is not defined")
+            raise InvalidInput(
+                f"parameters {bad} hold NaN or infinite entries; the fibre of such a point is not defined"
+            )
         return torch.cat([p.detach().double().reshape(-1) for _, p in self.counted])
 
     def _keywords(self) -> dict[str, Any]:
@@ -93,8 +99,10 @@ class Subject:
         ]
         takes = [a for a in arguments.values() if a.kind is not a.VAR_KEYWORD] or arguments
         keyword = self.inputs.keyword
-        if keyword is not None and keyword not in arguments and not any(
-            a.kind is a.VAR_KEYWORD for a in arguments.values()
+        if (
+            keyword is not None
+            and keyword not in arguments
+            and not any(a.kind is a.VAR_KEYWORD for a in arguments.values())
         ):
             raise InvalidInput(f"{self.name}.forward has no argument {keyword!r}; it takes {', '.join(arguments)}")
         more = [name for name in needed if name != keyword][0 if keyword is not None else 1 :]
@@ -129,7 +137,9 @@ class Subject:
         for each in wanted:
             here = {name: x for name, x in found.items() if name == str(each) or name.startswith(f"{each}.")}
             if not here:
-                raise InvalidInput(f"outputs: {self.name} returns no {each!r}; it returns {', '.join(found) or 'no tensor'}")
+                raise InvalidInput(
+                    f"outputs: {self.name} returns no {each!r}; it returns {', '.join(found) or 'no tensor'}"
+                )
             chosen.update(here)
         return chosen
 
@@ -166,13 +176,16 @@ def _check_overlap(parameters: Sequence[tuple[str, Tensor]]) -> None:
             span = torch.zeros(p.untyped_storage().nbytes() // p.element_size(), dtype=torch.int8)
             count = span.scatter_add(0, _places(p), torch.ones(p.numel(), dtype=torch.int8))
             if bool((count > 1).any()):
-                raise InvalidInput(f"parameter {name!r} uses one number for several entries; make it a smaller parameter")
+                raise InvalidInput(
+                    f"parameter {name!r} uses one number for several entries; make it a smaller parameter"
+                )
             if len(together) == 1:
                 continue
             for place in torch.nonzero(count).flatten().tolist():
                 if place in taken:
                     raise InvalidInput(
-                        f"parameters {taken[place]!r} and {name!r} share memory without being one parameter, so they are "
+                        f"parameters {taken[place]!r} and {name!r} share memory without being one "
+                        "parameter, so they are "
                         "not independent; assign the same nn.Parameter to both, or register one and compute the other"
                     )
                 taken[place] = name

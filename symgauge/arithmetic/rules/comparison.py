@@ -66,7 +66,7 @@ def _note_choice(c: Calculus, name: str, x: Jet, k: int, dim: int, largest: bool
     index = torch.topk(x.shadow, k + 1, dim, largest).indices
     chosen = torch.zeros_like(x.shadow, dtype=torch.bool).scatter(dim, index.narrow(dim, 0, k), True)
     c.chosen(name, x, chosen)
-    last, following = (c.move(lambda t, i=i: torch.gather(t, dim, index.narrow(dim, i, 1)), x) for i in (k - 1, k))
+    last, following = (c.move(lambda t, i=i: torch.gather(t, dim, index.narrow(dim, i, 1)), x) for i in (k - 1, k))  # type: ignore[misc]
     c.jump(name, c.sub(last, following) if largest else c.sub(following, last), ordered=True)
 
 
@@ -79,7 +79,8 @@ for _operation in (
 
 @rule(aten._local_scalar_dense)
 def _item(c: Calculus, x: Jet) -> Any:
-    """A Python number has left exact arithmetic; of a value that depends on parameters it would lose their derivatives."""
+    """A Python number has left exact arithmetic; of a value that depends on parameters it would "
+    "lose their derivatives."""
     if x.depends:
         raise UnsupportedOperation(
             f".item(), float(), int() or bool() of a value that depends on parameters{where()} takes it out of exact "

@@ -15,6 +15,7 @@ from symgauge.arithmetic.rules.comparison import _along, _decide
 
 aten = torch.ops.aten
 
+
 def _step(operation: Any) -> Any:
     """A step function: its derivative is 0, and it jumps."""
 
