@@ -35,8 +35,8 @@ CLEAR_GAP = 1e4
 """Smallest ratio of the last singular value kept to the first dropped. Of 600 models none was ranked wrongly at 1e3."""
 ROWS = 4.0
 """Rows per parameter that are aimed at; each position gives one at least, since one alone may reach a parameter."""
-SIZES = (1.0, 0.25, 0.0625)
-"""What probes that are vectors are multiplied by."""
+SIZES = (0.25, 0.0625)
+"""Every other probe that is a vector is looked at in these multiples too."""
 CALM = 0.25
 """A second point, θ times this, at which fewer functions saturate."""
 _SEVERAL_FROM = 1000
@@ -136,14 +136,13 @@ def rank_witness(
             calm = _Seen(None, math.nan, "", 0, 0)
     rank, reason = here.rank, here.reason
     if rank is not None and here.at_least > rank:
-        rank, reason = None, (
-            f"the rank is {rank} with small constants enlarged and at least {here.at_least} as they are"
+        reason = f"the rank is {rank} with small constants enlarged and at least {here.at_least} as they are"
+    elif rank is not None and calm.at_least > rank:
+        reason = (
+            f"singular values have a gap at rank {rank}, but {calm.at_least} are clear of noise at {CALM:g} times the "
+            "point: softmax or activations are too flat here for float64, or it is another piece of the function"
         )
-    if rank is not None and calm.at_least > rank:
-        rank, reason = None, (
-            f"singular values have a gap at rank {rank}, but at {CALM:g} times the point there are {calm.at_least}: "
-            "softmax or activations are too flat here for float64, or it is another piece of the function"
-        )
+    rank = None if reason else rank
     return RankWitness(rank, here.gap, here.rows, reason, time.perf_counter() - began, here.at_least, calm.rank)
 
 
@@ -237,8 +236,14 @@ class _Plan:
     def _probes(self) -> Iterator[Tensor]:
         for batch in self.batches:
             x = batch.to(self.device)
-            if x.numel():
-                yield from (x.double() * size for size in SIZES) if x.is_floating_point() else (x,)
+            if not x.numel():
+                continue
+            if not x.is_floating_point():
+                yield x
+                continue
+            yield x.double()
+            half = torch.arange(0, x.shape[self.batch_axis], 2, device=x.device)
+            yield from (x.double().index_select(self.batch_axis, half) * size for size in SIZES)
 
     def _outputs(self, module: nn.Module, batch: Tensor, *, enlarge: bool) -> tuple[list[Tensor], bool]:
         """Output tensors as (batch, positions, width), and whether there were small constants to enlarge."""
@@ -265,6 +270,8 @@ class _Plan:
         free = width - 1 if self.output == "probabilities" else width
         if count >= width == free:
             return torch.eye(width, dtype=torch.float64)
+        if not free:
+            return torch.zeros(1, 1, dtype=torch.float64)
         draw = torch.randn(*shape, min(count, free), generator=generator, dtype=torch.float64)
         return torch.linalg.qr(draw - draw.mean(-2, keepdim=True) if free < width else draw).Q
 
