@@ -91,7 +91,8 @@ class Account:
     def doubt(self) -> str:
         """Why the account is not settled, in one sentence; empty if it is."""
         wrong = [f"{f.name} ({f.violations})" for f in self.families if f.violations]
-        outside = f"generators lie outside the kernel: {', '.join(wrong)}; these families do not hold here"
+        partial = "; ".join(f.partial for f in self.families if f.partial)
+        outside = f"generators lie outside the kernel: {', '.join(wrong)}; {partial}"
         return (self.fibre.rank_doubt if self.piece else self.fibre.doubt) or (outside if wrong else "")
 
     @property

@@ -46,7 +46,7 @@ def witnessed(fibre: FibreDimension) -> FibreDimension:
     subject = fibre.subject
     more = fibre.inputs
     if not (fibre.exhausted and isinstance(subject.inputs, Tokens)):
-        drawn = subject.inputs.draw(_MORE, torch.Generator().manual_seed(fibre.seed + 5))
+        drawn = subject.inputs.draw(_MORE, torch.Generator().manual_seed(fibre.seed % 2**61 + 5))
         more = torch.cat([fibre.inputs.cpu(), drawn])
 
     def forward(module: nn.Module, batch: Tensor) -> list[Tensor]:

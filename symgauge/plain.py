@@ -118,7 +118,7 @@ def prepare(
             tensor.requires_grad_(False)
     pieces = theta.detach().to(device, torch.float64).split([p.numel() for p in counted])
     for p, piece in zip(counted, pieces, strict=True):
-        p.data = piece.reshape(p.shape).clone()
+        p.data.copy_(piece.reshape(p.shape))  # in place, for what else looks at this memory
         p.requires_grad_(True)
     return counted
 

@@ -13,7 +13,7 @@ from symgauge.errors import InvalidInput
 
 
 def private_copy(module: nn.Module) -> nn.Module:
-    """A copy in evaluation mode that shares no tensor with ``module``.
+    """A copy in evaluation mode, parameters in float64, that shares no tensor with ``module``.
 
     The flags are set without calling ``eval()``, which some modules (merged adapters) take for an order to merge.
 
@@ -37,8 +37,21 @@ def private_copy(module: nn.Module) -> nn.Module:
             raise InvalidInput(f"{name!r} is on the meta device and holds no numbers; give a module with weights")
     # Tensors that came out of a computation cannot be copied by torch; they stay marked by requiring gradients.
     memo: dict[int, Any] = {}
+    homes: dict[int, tuple[Tensor, Tensor]] = {}
+    for parameter in module.parameters():
+        if type(parameter) is nn.Parameter and parameter.is_floating_point():
+            twin_of = nn.Parameter(parameter.detach().double().clone(), requires_grad=parameter.requires_grad)
+            memo[id(parameter)] = twin_of
+            homes[parameter.untyped_storage().data_ptr()] = (parameter, twin_of)
     for tensor in _held_tensors(module):
-        if not tensor.is_leaf:
+        home = homes.get(_address(tensor))
+        if id(tensor) in memo or (home is None and tensor.is_leaf):
+            continue
+        if home is not None and home[0].stride() == home[1].stride() and tensor.dtype == home[0].dtype:
+            # A view of a parameter, kept by hand, stays one.
+            offset = tensor.storage_offset() - home[0].storage_offset()
+            memo[id(tensor)] = home[1].detach().as_strided(tensor.shape, tensor.stride(), offset)
+        else:
             memo[id(tensor)] = tensor.detach().clone().requires_grad_(tensor.requires_grad)
     try:
         twin = copy.deepcopy(module, memo)
@@ -51,6 +64,10 @@ def private_copy(module: nn.Module) -> nn.Module:
     for part in twin.modules():
         part.training = False
     return twin
+
+
+def _address(x: Tensor) -> int:
+    return 0 if x.is_sparse or x.is_meta else x.untyped_storage().data_ptr()
 
 
 def _called(module: nn.Module, name: str) -> str:

@@ -205,10 +205,10 @@ def _write(target: Carrier, jet: Jet) -> None:
     while target.parent is not None:
         parent = target.parent
         numbers = torch.arange(parent.jet.shadow.numel(), device=jet.shadow.device).reshape(parent.jet.shape)
-        where = target.reading(numbers).flatten()
+        places = target.reading(numbers).flatten()
 
-        def put(parts: Any, where: Tensor = where, shape: Any = parent.jet.shape) -> Tensor:
-            return parts[0].reshape(-1).index_put((where,), parts[1].reshape(-1)).reshape(shape)
+        def put(parts: Any, places: Tensor = places, shape: Any = parent.jet.shape) -> Tensor:
+            return parts[0].reshape(-1).index_put((places,), parts[1].reshape(-1)).reshape(shape)
 
         parent.jet = parent.calculus.join(put, [parent.jet, target.jet])
         target = parent

@@ -80,6 +80,8 @@ class Record:
     """Module → how often its Python code branched on a value that depends on parameters."""
     wanted: dict[Key, tuple[int, Tensor, Tensor]] | None = None
     """While inputs are sought that put stuck units on their other side: what :meth:`Sides.stuck` said of each site."""
+    moving: bool = False
+    """While a run only shows which thresholds depend on the input."""
     flips: Tensor | None = None
     """(batch,) inputs of the last run that put a wanted unit on its other side."""
     _turns: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -108,6 +110,8 @@ class Record:
             self.sides[key] = Sides(above.sum(0), below.sum(0), distance, ordered=ordered)
         else:
             known.moves |= known.first.shape != distance.shape or not torch.equal(known.first, distance)
+            if self.moving:
+                return
             known.above, known.below = (_merged(x, y.sum(0)) for x, y in ((known.above, above), (known.below, below)))
         if self.wanted is not None and self.flips is not None and key in self.wanted:
             axis, off, on = self.wanted[key]

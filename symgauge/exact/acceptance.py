@@ -52,8 +52,17 @@ class Usable:
 class Acceptance:
     """A stream of usable probes for one evaluation; never gives the same output value twice."""
 
-    def __init__(self, evaluation: Evaluation, generator: torch.Generator, batch: int = 512, rounds: int = 60) -> None:
+    def __init__(
+        self,
+        evaluation: Evaluation,
+        generator: torch.Generator,
+        batch: int = 512,
+        rounds: int = 60,
+        generic: Evaluation | None = None,
+    ) -> None:
         self.evaluation = evaluation
+        self.generic = generic
+        """The subject at a generic point, to tell probes apart where the point itself has equal outputs."""
         self.inputs = evaluation.inputs
         self.generator = generator
         self.batch = batch
@@ -137,7 +146,8 @@ class Acceptance:
         if aligned and self._todo is None and not bool(good.all()):
             self._remember(batch, good)
         self.unusable += int((~good).sum())
-        signature = signatures(self.evaluation.calculus.field, jets).tolist()
+        apart = jets if self.generic is None else self.generic(batch, tangents=False)
+        signature = signatures(self.evaluation.calculus.field, apart).tolist()
         for row in torch.nonzero(good.any(1)).flatten().tolist():
             where = torch.nonzero(good[row]).flatten().tolist()
             usable = Usable(batch[row], {p: (p, *signature[row][p]) for p in where}, aligned)
@@ -167,8 +177,9 @@ class Acceptance:
 
     def prefer(self, batch: Tensor) -> int:
         """Put those of a batch that are usable and new to the front; returns how many."""
-        before = len(self._pool)
+        before, tried = len(self._pool), self.tried
         self._collect(batch)
+        self.tried = tried
         new = self._pool[before:]
         self._urgent += new
         del self._pool[before:]

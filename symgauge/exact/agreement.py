@@ -20,6 +20,7 @@ from symgauge.exact.evaluation import Evaluation
 from symgauge.exact.probes import Tokens
 from symgauge.exact.subject import Subject
 from symgauge.plain import float64, prepare
+from symgauge.private import private_copy
 
 _BATCH = 3
 _REPEATS = 8
@@ -39,7 +40,7 @@ def check_agreement(evaluation: Evaluation, seed: int) -> None:
     batch = subject.inputs.draw(_BATCH, torch.Generator().manual_seed(seed)).to(theta.device)
     if isinstance(subject.inputs, Tokens):
         batch[0] = subject.inputs.vocabulary - 1  # a vocabulary larger than the module's table is found at once
-    plain = copy.deepcopy(subject.plain)
+    plain = private_copy(subject.plain)
     prepare(plain, [name for name, _ in subject.counted], theta, theta.device)
     together = _run(subject, plain, batch)
     alone = [_run(subject, plain, x[None]) for x in batch]

@@ -40,6 +40,8 @@ _WATCHED = 192
 """Inputs by which points are compared."""
 _OFTEN = 24
 """A unit's own parameters are seen where it is on: at so many places they are, for all but the widest layers."""
+_SEEDS = 2**61
+"""Seeds are taken modulo this, so that those that follow from one fit 64 bits too."""
 _SCALES = (1.0, 8.0, 64.0)
 """Sizes in which vectors are tried when units on one side are to be crossed."""
 
@@ -48,12 +50,20 @@ class _Search:
     """The growing rank at one prime."""
 
     def __init__(
-        self, evaluation: Evaluation, output: Output, seed: int, rounds: int, progress: Progress | None
+        self,
+        evaluation: Evaluation,
+        output: Output,
+        seed: int,
+        rounds: int,
+        progress: Progress | None,
+        generic: Evaluation | None = None,
     ) -> None:
         self.evaluation = evaluation
         self.columns = len(evaluation.theta)
         device = str(evaluation.theta.device)
-        self.acceptance = Acceptance(evaluation, torch.Generator().manual_seed(seed + 1), rounds=rounds)
+        self.acceptance = Acceptance(
+            evaluation, torch.Generator().manual_seed(seed + 1), rounds=rounds, generic=generic
+        )
         self.rows = JacobianRows(evaluation, self.acceptance, output, self.columns, device, seed + 2)
         self.prime = evaluation.calculus.field.p
         self.progress = progress
@@ -87,10 +97,15 @@ class _Search:
 
     def cross(self) -> None:
         """Add inputs that put units of a piecewise function on a side where they were rarely, while there are any."""
+        record = self.evaluation.record
+        if record.sides:
+            record.moving = True
+            self.evaluation(self.evaluation.inputs.draw(2, self.acceptance.generator), tangents=False, watched=True)
+            record.moving = False
         scales = _SCALES[:1] if isinstance(self.evaluation.inputs, Tokens) else _SCALES
         for fewer in (1, _OFTEN):
             for _ in range(_POINTS):
-                if not self.acceptance.flipping(self.evaluation.record, fewer, scales):
+                if not self.acceptance.flipping(record, fewer, scales):
                     break
                 if not self._grown() and fewer > 1:
                     break
@@ -172,6 +187,7 @@ def dimension(
     began = time.perf_counter()
     subject = Subject(module, inputs, parameters, outputs)
     subject.module.to(device)
+    asked, seed = seed, seed % _SEEDS
     with few_threads(subject.size):
         if point == "own":
             theta = subject.own_point()
@@ -179,10 +195,15 @@ def dimension(
         else:
             theta = _random_point(subject, primes, seed, device)
 
+        generic_theta = None if point == "random" else _random_point(subject, primes, seed, device)
+
         def search(i: int, theta: Tensor) -> _Search:
             key = seed + 1000 * i
             evaluation = _evaluation(subject, theta, primes[i], key, device)
-            found = _Search(evaluation, output, key, rounds, progress)
+            other = None
+            if generic_theta is not None and theta is not generic_theta:
+                other = _evaluation(subject, generic_theta, primes[i], key, device)
+            found = _Search(evaluation, output, key, rounds, progress, other)
             found.settle()
             found.cross()
             return found
@@ -194,10 +215,8 @@ def dimension(
             if each.rank < best.rank:
                 each.share(best)
                 each.settle()
-        generic = None
-        if point == "own":
-            generic = search(0, _random_point(subject, primes, seed, device)).rank
-        return _result(subject, theta, searches, seed, output, time.perf_counter() - began, generic)
+        generic = None if generic_theta is None else search(0, generic_theta).rank
+        return _result(subject, theta, searches, asked, output, time.perf_counter() - began, generic)
 
 
 def _evaluation(subject: Subject, theta: Tensor, prime: int, key: int, device: str) -> Evaluation:

@@ -120,6 +120,8 @@ class JacobianRows:
 
     def _compare(self, jets: list[Jet], chunk: list[tuple[Tensor, dict[int, Key]]]) -> None:
         """The values must be those of the pass that chose these inputs."""
+        if self.acceptance.generic is not None:  # keys are of another point
+            return
         found = signatures(self.field, jets).tolist()
         for row, (_, keys) in enumerate(chunk):
             if any((p, *found[row][p]) != key for p, key in keys.items()):

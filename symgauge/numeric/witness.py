@@ -14,7 +14,6 @@ singular values that do not exceed the difference are noise. A rank is given onl
 
 from __future__ import annotations
 
-import copy
 import math
 import time
 import warnings
@@ -28,6 +27,7 @@ from torch import Tensor, nn
 
 from symgauge.errors import InvalidInput, SymgaugeError
 from symgauge.plain import Forward, float64, prepare, run
+from symgauge.private import private_copy
 
 AT_MOST = 1500
 """Parameters up to which ``rank_witness`` takes seconds on two cores; the cost grows with the third power."""
@@ -184,7 +184,7 @@ def _seen(plan: _Plan, module: nn.Module, theta: Tensor, min_gap: float, *, lowe
 def _copies(module: nn.Module, count: int) -> list[nn.Module]:
     """Fresh copies, so that nothing a run leaves in one reaches the next; the module itself if it cannot be copied."""
     try:
-        return [copy.deepcopy(module) for _ in range(count)]
+        return [private_copy(module) for _ in range(count)]
     except Exception:  # whatever a user's module raises
         return [module] * count
 

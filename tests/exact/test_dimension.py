@@ -37,6 +37,16 @@ class Bigram(nn.Module):
         return self.g(self.f(ids))
 
 
+class RootedBigram(Bigram):
+    """With a chain of norms: of the later ones' square roots half do not exist in the field."""
+
+    def forward(self, ids: Tensor) -> Tensor:
+        x = self.f(ids)
+        for i in range(4):
+            x = x * (x.pow(2).mean(-1, keepdim=True) + 1).rsqrt() + i
+        return self.g(x)
+
+
 def mlp(activation: nn.Module, bias: bool = True) -> nn.Module:
     return nn.Sequential(nn.Linear(4, 6, bias=bias), activation, nn.Linear(6, 3, bias=bias))
 
@@ -70,10 +80,16 @@ def test_log_bilinear_model_has_gl_d_and_the_shift_of_its_unembedding(output: st
     assert (result.rank, result.nullity) == (42 - 9 - extra, 9 + extra)
 
 
-def test_too_few_inputs_are_reported_and_not_silent() -> None:
-    """Four tokens cannot pin a map of five dimensions: every input is used, the rank never settles."""
+def test_a_vocabulary_that_is_all_used_is_decided() -> None:
+    """Four tokens cannot pin a map of five dimensions, but they are all there are: every table of logits is reached."""
     result = dimension(Bigram(4, 5), Tokens(4, 1))
-    assert result.rank == 16
+    assert (result.rank, result.nullity) == (16, 24)
+    assert (result.saturated, result.exhausted, result.doubt) == (True, True, "")
+
+
+def test_inputs_that_run_out_are_reported_and_not_silent() -> None:
+    """Sequences without square roots for all of their norms are not usable, and no others were looked for."""
+    result = dimension(RootedBigram(4, 5), Tokens(4, 1))
     assert (result.saturated, result.exhausted) == (False, True)
     with pytest.raises(Undecided, match="all 4 inputs of this vocabulary and length were tried"):
         result.require_decided()
@@ -136,7 +152,7 @@ def test_result_agrees_with_float64_singular_values_where_those_have_a_gap() -> 
     [
         (lambda: dimension(nn.ReLU(), Vectors(1, 4)), "no parameters"),
         (lambda: dimension("model", Vectors(1, 4)), "torch.nn.Module"),
-        (lambda: dimension(mlp(nn.ReLU()), (1, 4)), "symgauge.Tokens or symgauge.Vectors"),
+        (lambda: dimension(mlp(nn.ReLU()), (1, 4)), "must be symgauge.Tokens, Vectors or Arrays"),
         (lambda: dimension(mlp(nn.ReLU()), Vectors(1, 4), primes=(15,)), "15 is not prime"),
         (lambda: dimension(mlp(nn.ReLU()), Vectors(1, 4), output="loss"), "'logits' or 'probabilities'"),
         (lambda: Tokens(0, 3), "vocabulary must be a positive integer"),

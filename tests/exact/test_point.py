@@ -9,6 +9,7 @@ from symgauge.accounting import account, describe, natural_inputs
 from symgauge.architecture import Architecture, Rotary
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
 from symgauge.exact.point import random_point, with_rooted_embeddings
+from symgauge.exact.subject import Subject
 
 SANDWICH = Architecture(
     7, 2, 4, 5, d_ff=9, vocabulary=8, context=3, rotary=Rotary.standard(4), attention_softcap=5.0,
@@ -19,8 +20,9 @@ SANDWICH = Architecture(
 @pytest.mark.parametrize("seed", range(5))
 def test_no_two_numbers_of_a_point_are_equal_after_rows_are_drawn_again(seed: int) -> None:
     module, a, _ = describe(SANDWICH)
-    first = random_point(module, seed)
-    theta = with_rooted_embeddings(module, natural_inputs(a), first, DEFAULT_PRIMES, seed)
+    subject = Subject(module, natural_inputs(a))
+    first = random_point(subject, seed)
+    theta = with_rooted_embeddings(subject, first, DEFAULT_PRIMES, seed)
     assert not theta.equal(first)
     assert len(torch.unique(theta)) == len(theta)
 

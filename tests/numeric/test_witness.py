@@ -7,6 +7,7 @@ import copy
 import pytest
 import torch
 import torch.nn.functional as F
+from symgauge.numeric.plain import prepare
 from torch import Tensor, nn
 
 from symgauge import Tokens
@@ -15,7 +16,6 @@ from symgauge.errors import InvalidInput
 from symgauge.exact.dimension import dimension
 from symgauge.models.huggingface import tiny
 from symgauge.models.reference import ReferenceModel
-from symgauge.numeric.plain import prepare
 from symgauge.numeric.witness import RankWitness, rank_witness
 
 
