@@ -61,7 +61,8 @@ def signatures(field: FiniteField, jets: list[Jet]) -> Tensor:
     parts = []
     for each in numbered(jets):
         value = each.jet.value
-        weights = torch.remainder((torch.arange(1, each.width + 1) * _COPRIME) ^ (field.seed * 0x85EBCA6B % (1 << 62)), field.p)
+        key = field.seed * 0x85EBCA6B % (1 << 62)
+        weights = torch.remainder((torch.arange(1, each.width + 1) * _COPRIME) ^ key, field.p)
         column = weights[:, None].to(value.re.device)
 
         def fold(x: Tensor, column: Tensor = column) -> Tensor:

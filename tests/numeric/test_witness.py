@@ -7,7 +7,7 @@ import copy
 import pytest
 import torch
 import torch.nn.functional as F
-from symgauge.numeric.plain import prepare
+from symgauge.plain import prepare
 from torch import Tensor, nn
 
 from symgauge import Tokens

@@ -15,7 +15,7 @@ def P(*s):
 
 
 class Attention(nn.Module):
-    """One causal head, all biases, d = 4: query-key 16, value-output 16, key bias 4, value against output bias 4: 40."""
+    """One causal head, all biases, d = 4: query-key 16, value-output 16, key bias 4, value and output bias 4: 40."""
 
     def __init__(self, weights):
         super().__init__()
