@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from symgauge.errors import InvalidInput
 from symgauge.exact.probes import Inputs
+from symgauge.private import private_copy
 
 # Measured on two cores, benchmarks/model-types.md. Real times are within a factor of three of this.
 _START = 0.5
@@ -77,9 +77,10 @@ def estimate(module: nn.Module, inputs: Inputs, primes: int = 2) -> Estimate:
 def _forward(module: nn.Module, inputs: Inputs) -> tuple[int, int, int] | None:
     """Counts of one forward of a copy, per sequence; None where a plain forward does not work out."""
     try:
-        twin = copy.deepcopy(module).double().eval()
+        twin = private_copy(module).double()
         with torch.no_grad(), torch.random.fork_rng(devices=[]), _Counting() as counting:
             batch = inputs.draw(2, torch.Generator().manual_seed(0))
+            batch = batch.movedim(0, inputs.batch_axis) if inputs.batch_axis else batch
             result = twin(**{inputs.keyword: batch}) if inputs.keyword else twin(batch)
     except Exception:  # the run itself will say what is wrong
         return None

@@ -58,4 +58,7 @@ def witnessed(fibre: FibreDimension) -> FibreDimension:
         device=fibre.theta.device,
     )  # fmt: skip
     gap = None if math.isnan(seen.gap) else seen.gap
-    return dataclasses.replace(fibre, float_rank=seen.rank, gap=gap, witness=seen.reason)
+    reason = seen.reason
+    if seen.rank is None and seen.calm == fibre.rank:
+        reason += f"; at a quarter of the point there is a gap at {seen.calm}, as the exact rank"
+    return dataclasses.replace(fibre, float_rank=seen.rank, gap=gap, at_least=seen.at_least, witness=reason)

@@ -85,6 +85,8 @@ class FibreDimension:
     "at the same point."""
     gap: float | None = None
     """How far its smallest kept singular value is above the rest."""
+    at_least: int = 0
+    """How many of its singular values stand far above noise: the rank is no smaller, whether there is a gap or not."""
     witness: str = "no second witness was asked"
     """Why there is no second witness, or empty."""
 
@@ -126,6 +128,13 @@ class FibreDimension:
                 f"at the same point has rank {self.float_rank}, with a gap of {self.gap:.0e}; "
                 "functions in this module are "
                 "related in a way that the exact engine does not know"
+            )
+        if self.at_least > self.rank:
+            return (
+                f"the second witness contradicts: the exact rank is {self.rank}, but {self.at_least} "
+                "singular values of the "
+                "plain module's float64 Jacobian at the same point are far from zero; probes of the exact run missed a "
+                "piece of the function, so pass more rounds, longer inputs or another seed"
             )
         if self.jumping:
             return (
@@ -170,6 +179,7 @@ class FibreDimension:
             "upper_bound_only": self.singular,
             "float_rank": self.float_rank,
             "gap": self.gap,
+            "at_least": self.at_least,
             "witness": self.witness,
             "doubt": self.doubt,
             "seconds": round(self.seconds, 3),

@@ -7,7 +7,6 @@ import copy
 import pytest
 import torch
 import torch.nn.functional as F
-from symgauge.plain import prepare
 from torch import Tensor, nn
 
 from symgauge import Tokens
@@ -17,6 +16,7 @@ from symgauge.exact.dimension import dimension
 from symgauge.models.huggingface import tiny
 from symgauge.models.reference import ReferenceModel
 from symgauge.numeric.witness import RankWitness, rank_witness
+from symgauge.plain import prepare
 
 
 class Of(nn.Module):

@@ -41,12 +41,16 @@ def gains(account: Account) -> dict[str, int]:
 
 
 def test_dead_and_linear_units_explain_the_rest_of_their_piece() -> None:
-    before, after = pushed(RELU, TRUE, None), pushed(RELU, TRUE, TRUE)
+    before, after, found = (pushed(RELU, TRUE, units) for units in (Units(), TRUE, None))
     # A dead unit's 3 + 1 + 3 numbers, of which scaling and the norm's null direction are counted before; GL(3) of the
     # others, of which three scalings are, and three biases.
     assert gains(after) == {"dead-units": 5, "linear-units": 9}
     assert before.unexplained == 14
     assert after.complete
+    # Told nothing, the account finds the same units among the thresholds of the exact run, and says so.
+    assert found.complete
+    assert gains(found) == gains(after)
+    assert any("one piece of the function" in note for note in found.notes)
 
 
 def test_a_wrong_list_of_units_is_caught() -> None:
