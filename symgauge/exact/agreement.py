@@ -69,7 +69,8 @@ def check_agreement(evaluation: Evaluation, seed: int) -> None:
     for name, jet in zip(subject.axes, shadows, strict=True):
         if not bool(torch.isfinite(jet.shadow).all()):
             raise Undecided(
-                f"output {name!r} of {subject.name} is finite by itself and not in the exact run's float64 reference, so "
+                f"output {name!r} of {subject.name} is finite by itself and not in the exact run's "
+                "float64 reference, so "
                 "its branches cannot be trusted; write masks as −inf or a large negative number before a softmax"
             )
         if not _close(jet.shadow, together[name].movedim(subject.axes[name], 0)):
