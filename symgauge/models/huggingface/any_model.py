@@ -11,10 +11,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from symgauge.accounting import natural_inputs
 from symgauge.architecture import Architecture
 from symgauge.errors import InvalidInput, UnsupportedModel
 from symgauge.estimate import require_memory
-from symgauge.accounting import natural_inputs
 from symgauge.exact.probes import Inputs
 from symgauge.models.huggingface.adapter import adapt
 from symgauge.models.huggingface.config_file import one_line
