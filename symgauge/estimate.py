@@ -70,6 +70,7 @@ def estimate(module: nn.Module, inputs: Inputs, primes: int = 2) -> Estimate:
     # Entries, the widest of them, and numbers in the output, for one sequence.
     entries, widest, outputs = work or (50 * max(1, count), count, 16)
     sequences = 1.6 * count / max(1, min(outputs, 16 * getattr(inputs, "length", 1)))
+    require_memory(count, 160.0 * widest * count)
     seconds = _START + primes * (_PER_ENTRY * entries * count * max(2.0, sequences) + _PER_CUBE * float(count) ** 3)
     return Estimate(count, seconds, memory_for(count) + 160 * widest * count)
 
@@ -96,13 +97,14 @@ def memory_for(parameters: int) -> float:
     return _BASE + _BYTES * float(parameters) ** 2
 
 
-def require_memory(parameters: int) -> None:
-    """Raise :class:`InvalidInput` if so many parameters need more memory than this machine has free."""
-    need, have = memory_for(parameters), free_memory()
+def require_memory(parameters: int, more: float = 0.0) -> None:
+    """Raise :class:`InvalidInput` if so many parameters, and ``more`` bytes, need more memory than is free here."""
+    need, have = memory_for(parameters) + more, free_memory()
     if need > have:
         raise InvalidInput(
             f"{parameters:,} parameters need some {need / 1e9:,.0f} GB for their Jacobian and this machine has "
-            f"{have / 1e9:,.0f} GB free; measure a smaller model of the same kind"
+            f"{have / 1e9:,.0f} GB free; measure a smaller model of "
+            "the same kind, or shorter inputs"
         )
 
 

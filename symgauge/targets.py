@@ -54,15 +54,17 @@ class Target:
 
 
 def parse_inputs(text: str) -> Inputs:
-    """``tokens:V,T`` or ``vectors:T,WIDTH``; raises :class:`InvalidInput` for anything else."""
-    match = re.fullmatch(r"(tokens|vectors):(\d+),(\d+)", text.replace(" ", ""))
-    if match is None:
+    """``tokens:V,T``, ``vectors:T,WIDTH`` or ``arrays:A,B,…``; raises :class:`InvalidInput` for anything else."""
+    match = re.fullmatch(r"(tokens|vectors|arrays):(\d{1,9}(?:,\d{1,9})*)", text.replace(" ", ""))
+    sizes = tuple(map(int, match[2].split(","))) if match else ()
+    if match is None or (match[1] != "arrays" and len(sizes) != 2):
         raise InvalidInput(
-            f"--inputs {text!r} is not understood: write tokens:VOCABULARY,LENGTH or vectors:LENGTH,WIDTH, such as "
-            "tokens:11,4"
+            f"--inputs {quoted(text)} is not understood: write tokens:VOCABULARY,LENGTH or vectors:LENGTH,WIDTH, such "
+            "as tokens:11,4, or arrays:CHANNELS,HEIGHT,WIDTH"
         )
-    kind, first, second = match[1], int(match[2]), int(match[3])
-    return Tokens(first, second) if kind == "tokens" else Vectors(first, second)
+    if match[1] == "arrays":
+        return Arrays(sizes)
+    return Tokens(sizes[0], sizes[1]) if match[1] == "tokens" else Vectors(sizes[0], sizes[1])
 
 
 def resolve(
@@ -109,7 +111,10 @@ def resolve(
         target = _from_model_type(text, seed, as_is)
     if point == "own" and target.no_own_point:
         raise InvalidInput(f"{quoted(text, 200)}: {target.no_own_point}; leave --point out for a random one")
-    return target if wanted is None else dataclasses.replace(target, inputs=wanted)
+    if wanted is None:
+        return target
+    # A model's own name for its input stays.
+    return dataclasses.replace(target, inputs=dataclasses.replace(wanted, keyword=target.inputs.keyword))
 
 
 def _from_preset(name: str, seed: int) -> Target:

@@ -11,7 +11,7 @@ from torch import nn
 
 from symgauge.architecture import Architecture
 from symgauge.errors import InvalidInput, SymgaugeError, UnsupportedModel
-from symgauge.exact.probes import Tokens, Vectors
+from symgauge.exact.probes import Arrays, Tokens, Vectors
 from symgauge.full_size import full_size, shortened
 from symgauge.models.reference import ReferenceModel
 from symgauge.presets import preset
@@ -48,13 +48,20 @@ def file(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("tokens:11,4", Tokens(11, 4)), ("vectors:4,7", Vectors(4, 7)), ("tokens: 5, 2", Tokens(5, 2))],
+    [
+        ("tokens:11,4", Tokens(11, 4)),
+        ("vectors:4,7", Vectors(4, 7)),
+        ("tokens: 5, 2", Tokens(5, 2)),
+        ("arrays:3,8,8", Arrays((3, 8, 8))),
+    ],
 )
 def test_inputs(text, expected) -> None:
     assert parse_inputs(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "tokens", "tokens:3", "tokens:3,4,5", "words:3,4", "tokens:-1,4", "tokens:a,b"])
+@pytest.mark.parametrize(
+    "text", ["", "tokens", "tokens:3", "tokens:3,4,5", "words:3,4", "tokens:-1,4", "tokens:a,b", "arrays:"]
+)
 def test_bad_inputs(text) -> None:
     with pytest.raises(InvalidInput, match="write tokens:VOCABULARY,LENGTH or vectors:LENGTH,WIDTH"):
         parse_inputs(text)

@@ -36,7 +36,7 @@ TargetName = Annotated[
     ),
 ]
 InputsOption = Annotated[
-    str, typer.Option("--inputs", metavar="FORM", help="tokens:VOCABULARY,LENGTH or vectors:LENGTH,WIDTH.")
+    str, typer.Option("--inputs", metavar="FORM", help="tokens:VOCABULARY,LENGTH, vectors:LENGTH,WIDTH or arrays:A,B,…")
 ]
 OutputOption = Annotated[str, typer.Option("--output", help="logits, or probabilities (logits up to a shift).")]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Everything random follows from it.")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,6 +89,10 @@ def _plain(config: Config) -> None:
     for part in (config, config.get_text_config()):
         if hasattr(part, "use_cache"):
             part.use_cache = False
+        low, *high = getattr(part, "time_step_limit", None) or (1.0,)
+        if low <= 0:
+            # Steps are softplus and so positive: a bound of 0 is none.
+            part.time_step_limit = (-math.inf, *high)
         if hasattr(part, "reorder_and_upcast_attn"):
             part.reorder_and_upcast_attn = False  # single precision in between, and else no difference
 

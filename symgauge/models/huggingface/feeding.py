@@ -18,7 +18,8 @@ from symgauge.models.huggingface.family import Config
 
 _SEQUENCES = 50_000
 """Token sequences that there should be at least, so that probes do not run out."""
-_LONGEST = 4096
+_LONGEST, _SHORT = 24, 8
+"""Sequences are at most so long; where even these do not reach every position, as short as the second."""
 _PATIENCE = 4
 """Lengths in a row that reach nothing new: distances share a bucket, and halves grow in turns."""
 _ARRAYS = ("pixel_values", "input_features", "input_values")
@@ -142,11 +143,14 @@ def _tokens(module: nn.Module, config: Config, vocabulary: int, errors: list[str
     keyword = None if wrapped else "input_ids"
     best, seen, fruitless = None, None, 0
     both, more = isinstance(module, EncoderDecoder), 2 * isinstance(module, WithArrays)
-    for length in _lengths(config, vocabulary, 1 + both, more):
+    lengths = list(_lengths(config, vocabulary, 1 + both, more))
+    for length in lengths:
         inputs = Tokens(vocabulary, length, keyword)
         if not _runs(module, inputs, errors):
             break
         now = reached(module, inputs)
+        if seen is not None and length >= _LONGEST and bool((now & ~seen).any()):
+            return Tokens(vocabulary, min(length, max(_SHORT, lengths[0])), keyword)
         if seen is None or bool((now & ~seen).any()):
             best, seen, fruitless = inputs, now if seen is None else now | seen, 0
         elif (fruitless := fruitless + 1) == _PATIENCE:
@@ -160,13 +164,13 @@ def _lengths(config: Config, vocabulary: int, parts: int, more: int) -> Iterator
     length = min(limit, max(4, 3 * parts, 3 + more, math.ceil(math.log(_SEQUENCES) / math.log(max(2, vocabulary)))))
     while length < limit - 2 * parts:
         yield length
-        length = min(length + 1 if length < 12 else 2 * length, max(limit - 2 * parts, length + 1))
+        length += 1 if length < 12 else 4
     # Some families keep a row or two of their table of positions back.
     yield from range(length, limit + 1)
 
 
 def _limit(config: Config) -> int:
-    """Positions that the configuration allows."""
+    """Positions that the configuration allows, as far as they are tried."""
     names = ("max_position_embeddings", "n_positions", "max_seq_len", "max_target_positions", "n_ctx", "block_size")
     parts = (config, config.get_text_config())
     sizes = [v for part in parts for v in (getattr(part, n, None) for n in names) if isinstance(v, int) and v > 0]
