@@ -24,6 +24,7 @@ from torch import nn
 
 from symgauge.accounting import natural_inputs
 from symgauge.architecture import Architecture
+from symgauge.blame import place, said
 from symgauge.errors import InvalidInput, SymgaugeError, UnsupportedModel
 from symgauge.exact.probes import Arrays, Inputs, Tokens, Vectors
 from symgauge.models.huggingface.config_file import quoted
@@ -323,22 +324,5 @@ def blaming(doing: str, module: nn.Module | None = None, show: bool = False) -> 
     except (Exception, SystemExit) as error:
         if show:
             tracebacks.print_exception(error, file=sys.stderr)
-        text = next(iter(str(error).strip().splitlines()), "")
-        what = type(error).__name__ + (f": {text[:200]}" if text else "")
         hint = "" if show else " (--traceback shows all of it)"
-        raise InvalidInput(f"{doing} raised {what}{_place(error, module)}{hint}") from error
-
-
-def _place(error: BaseException, module: nn.Module | None) -> str:
-    """Where an error came from: the innermost submodule, and the innermost line outside of installed packages."""
-    names = {} if module is None else {id(m): name for name, m in module.named_modules()}
-    inside = line = ""
-    for frame, number in tracebacks.walk_tb(error.__traceback__):
-        owner = frame.f_locals.get("self")
-        if id(owner) in names:
-            inside = f", in module {names[id(owner)]!r}" if names[id(owner)] else ", in its own forward"
-            inside += f" ({type(owner).__name__})"
-        file = frame.f_code.co_filename
-        if not file.startswith("<") and "site-packages" not in file and Path(file).parts[-2:-1] != ("symgauge",):
-            line = f", at {Path(file).name} line {number}"
-    return inside + line
+        raise InvalidInput(f"{doing} raised {said(error)}{place(error, module)}{hint}") from error

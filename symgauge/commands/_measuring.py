@@ -46,6 +46,12 @@ PrimesOption = Annotated[
 ]
 PointOption = Annotated[str, typer.Option("--point", help="random: a generic point; own: the module's parameters.")]
 AsIsFlag = Annotated[bool, typer.Option("--as-is", help="Do not scale a configuration down, whatever its size.")]
+ParametersOption = Annotated[
+    str, typer.Option("--parameters", help="trained: those with requires_grad; all: the others count too.")
+]
+OutputsOption = Annotated[
+    str, typer.Option("--outputs", metavar="A,B", help="Names or numbers of the outputs that count; see the docs.")
+]
 RoundsOption = Annotated[int, typer.Option("--rounds", min=1, help="Batches of candidate probes to try.")]
 TracebackFlag = Annotated[bool, typer.Option("--traceback", help="Show the whole traceback of an error in your code.")]
 
@@ -92,7 +98,7 @@ def quiet_stdout(options: Options) -> Iterator[None]:
         yield
 
 
-def measured(target: Target, options: Options) -> FibreDimension:
+def measured(target: Target, options: Options, parameters: str = "trained", outputs: str = "") -> FibreDimension:
     """The exact fibre dimension of a target, with what it will take said before, and progress, on stderr.
 
     Raises InvalidInput if the point asked for is not there, or the machine has not memory enough.
@@ -112,6 +118,7 @@ def measured(target: Target, options: Options) -> FibreDimension:
         return dimension(
             target.module, target.inputs, seed=options.seed, primes=options.primes, output=options.output,
             point=options.point, device=options.device, rounds=options.rounds, progress=progress,
+            parameters=parameters, outputs=outputs.split(",") if outputs else None,
         )  # fmt: skip
 
 
@@ -193,9 +200,28 @@ def summary(fibre: FibreDimension) -> list[list[str]]:
         ["primes", ", ".join(map(str, fibre.primes))],
         ["seed", str(fibre.seed)],
         ["probes", f"{fibre.probes:,} {used}"],
-        ["failure bound", f"{fibre.failure_bound:.1e}"],
+        ["failure bound", f"{fibre.failure_bound:.1e}{_conditions(fibre)}"],
+        ["second witness", _witness(fibre)],
+        *([["generic rank", f"{fibre.generic_rank:,}{_singular(fibre)}"]] if fibre.generic_rank is not None else []),
         ["seconds", f"{fibre.seconds:.1f}"],
     ]
+
+
+def _conditions(fibre: FibreDimension) -> str:
+    """What the bound supposes, in a word."""
+    return f", if {', '.join(fibre.conditional_on)} have no other relations" if fibre.conditional_on else ""
+
+
+def _singular(fibre: FibreDimension) -> str:
+    return " (the module's own point is singular: the nullity is an upper bound only)" if fibre.singular else ""
+
+
+def _witness(fibre: FibreDimension) -> str:
+    """What float64 says of the rank."""
+    if fibre.float_rank is None:
+        return f"none: {fibre.witness}"
+    verdict = "agrees" if fibre.float_rank == fibre.rank else f"contradicts, with rank {fibre.float_rank:,}"
+    return f"float64 {verdict}, gap {fibre.gap:.0e}"
 
 
 def print_full_size(full: FullSize) -> None:

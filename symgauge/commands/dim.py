@@ -14,6 +14,8 @@ def command(
     device: m.DeviceOption = "cpu",
     primes: m.PrimesOption = "",
     point: m.PointOption = "random",
+    parameters: m.ParametersOption = "trained",
+    outputs: m.OutputsOption = "",
     rounds: m.RoundsOption = 60,
     as_is: m.AsIsFlag = False,
     json: JsonFlag = False,
@@ -34,15 +36,15 @@ def command(
     try:
         with m.quiet_stdout(options):
             found = resolve(target, inputs=inputs, seed=seed, traceback=traceback, point=point, as_is=as_is)
-            fibre, full = m.measured(found, options), m.full_size_of(found, options)
+            fibre, full = m.measured(found, options, parameters, outputs), m.full_size_of(found, options)
     except Undecided as error:
         m.report(options, data, lambda: None, str(error))
         return
     data |= {"module": found.name, "inputs": str(found.inputs)}
-    data |= {**fibre.as_dict(), "notes": list(found.notes), "full_size": full and full.as_dict()}
+    data |= {**fibre.as_dict(), "notes": [*found.notes, *fibre.notes], "full_size": full and full.as_dict()}
 
     def show() -> None:
-        for note in found.notes:
+        for note in (*found.notes, *fibre.notes):
             m.console().print(note)
         m.print_table(["", ""], m.summary(fibre))
         rows = [[name, f"{count:,}", f"{fibre.by_tensor[name]:,}"] for name, count in fibre.names]
