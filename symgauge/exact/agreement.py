@@ -177,15 +177,10 @@ def _hint(subject: Subject, plain: nn.Module, batch: Tensor) -> str:
         twin = copy.copy(subject)
         twin.inputs = dataclasses.replace(inputs, batch_axis=other)
         try:
-            together, one = (_run(twin, plain, x).get for x in (batch, batch[:1]))
+            together, alone = _run(twin, plain, batch), [_run(twin, plain, x[None]) for x in batch]
             name = next(iter(subject.axes))
-            whole, first = together(name), one(name)
-            if (
-                whole is not None
-                and first is not None
-                and whole.dim() > other
-                and _close(whole.select(other, 0), first.select(other, 0))
-            ):
+            pairs = [(together[name].select(other, i), alone[i][name].select(other, 0)) for i in range(_BATCH)]
+            if all(_close(a, b) for a, b in pairs):
                 return f", because it takes the batch on axis {other} (time first, torch's default): {wanted}"
         except Exception:
             return "; it is no function of one input (batch statistics, attention across the batch?)"
