@@ -51,13 +51,17 @@ class Sides:
     def stuck(self, fewer: int = 1) -> tuple[int, Tensor, Tensor]:
         """(axis, above, below): along the axis of which most are, units on that side at fewer places than that."""
         best: tuple[int, Tensor, Tensor] | None = None
-        axes = [a for a, n in enumerate(self.above.shape) if n > 1] or list(range(self.above.dim()))[-1:]
+        axes = [a for a, n in enumerate(self.above.shape) if n > 1] or list(range(self.above.dim()))[-1:] or [0]
         for axis in reversed(axes):
-            off, on = (x.movedim(axis, 0).reshape(x.shape[axis], -1).sum(1) < fewer for x in (self.above, self.below))
+            above, below = (
+                x.movedim(axis, 0).reshape(x.shape[axis], -1).sum(1) if x.dim() else x.reshape(1)
+                for x in (self.above, self.below)
+            )
+            # A distance that was never finite (a running maximum from −∞) is no threshold.
+            off, on = (above < fewer) & (below > 0), (below < fewer) & (above > 0)
             if best is None or int((off | on).sum()) > int((best[1] | best[2]).sum()):
                 best = axis, off, on
-        if best is None:
-            return 0, self.above.reshape(1) < fewer, self.below.reshape(1) < fewer
+        assert best is not None
         return best
 
 
