@@ -43,7 +43,7 @@ def record_norm_compatibility(
         r"integer elements of determinant $-1$, biases along, keep whole blocks over GF(p²)",
         all(kept),
         cases=len(kept),
-        figures={"placements": list(placements), "primes": [2147483647]},
+        figures={"placements": list(placements), "primes": [2147483579]},
         only=only,
     )
     evidence.control(r"$A^{-1}$ in place of $A^{-\top}$, each placement", all(wrong), kind="exact", only=only)

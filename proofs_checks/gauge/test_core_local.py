@@ -57,7 +57,7 @@ def test_invariance(evidence: EvidenceLog) -> None:
         r"over GF(p): integer elements of determinant $-1$, then each permutation of the heads",
         all(function.keeps(permuted(head_element(a, function.roles, i), order)) for i, order in enumerate(orders)),
         cases=len(orders),
-        figures={"primes": [2147483647], "seed": 0},
+        figures={"primes": [2147483579], "seed": 0},
     )
     evidence.control(
         r"$A^{-1}$ in place of $A^{-\top}$",

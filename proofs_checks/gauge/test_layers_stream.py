@@ -64,7 +64,7 @@ def test_whole_stream(evidence: EvidenceLog) -> None:
         "logits over GF(p²)",
         function.keeps(lambda r: rotate_stream(a, r, rotation)),
         on="correction",
-        figures={"primes": [2147483647]},
+        figures={"primes": [2147483579]},
     )
     evidence.control(
         "the first layer alone rotated",

@@ -18,7 +18,7 @@ from symgauge.symbolic.proof import prove_equal
 from symgauge.symbolic.words import Facts
 
 LISTED = ("query-key", "value-output", "relu-rescale")
-PRIMES = [2147483647, 2147483587]
+PRIMES = [2147483579, 2147483123]
 TRUE = (
     r"Least dimension of the fibre, $S = L(2Hd_k^2+4d)$, $d \ge 2$: on vectors in place of one-hot rows, $|V| \ge d$, "
     r"it is $S + d^2$ with a residual stream and $S + (2L+1)d^2$ without; on tokens with $|V| > d$ the same."

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from symgauge.architecture import Architecture
+from symgauge.arithmetic.primes import DEFAULT_PRIMES
 from symgauge.exact.dimension import dimension
 from symgauge.exact.probes import Tokens
 from symgauge.experiments.idealized.spaces import Spaces, spaces
@@ -124,5 +125,5 @@ def grid(setting: Setting) -> tuple[Table, str]:
 def exact_left(d: int, heads: int, vocabulary: int, length: int, seed: int = 0) -> int:
     """rows − rank of the Jacobian of the last logits on all inputs, modulo a prime, at a random point."""
     model = IdealizedModel(architecture(d, heads, vocabulary=vocabulary, length=length))
-    found = dimension(model, Tokens(vocabulary, length), seed=seed, primes=(2**31 - 1,))
+    found = dimension(model, Tokens(vocabulary, length), seed=seed, primes=DEFAULT_PRIMES[:1])
     return vocabulary ** (length + 1) - found.rank
