@@ -16,10 +16,10 @@ from symgauge.exact.probes import Inputs
 from symgauge.private import private_copy
 
 # Measured on two cores, benchmarks/model-types.md. Real times are within a factor of three of this.
-_START = 0.5
-_PER_ENTRY = 2.2e-8
+_START = 2.0
+_PER_ENTRY = 6e-8
 """Seconds for one entry of one activation, one parameter and one sequence: derivatives in exact arithmetic."""
-_PER_CUBE = 1.1e-9
+_PER_CUBE = 3e-9
 """Seconds for elimination, for P³."""
 _BYTES = 100
 """Bytes for P²: the echelon form over GF(p²), the batch added to it, and products on the way."""

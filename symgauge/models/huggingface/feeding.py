@@ -130,9 +130,12 @@ def _runs(module: nn.Module, inputs: Inputs, errors: list[str]) -> bool:
     batch = inputs.draw(2, torch.Generator().manual_seed(0))
     try:
         with torch.no_grad():
-            module(**{inputs.keyword: batch}) if inputs.keyword else module(batch)
+            result = module(**{inputs.keyword: batch}) if inputs.keyword else module(batch)
     except Exception as error:  # whatever a class raises on inputs that it cannot take
         errors.append(f"{type(error).__name__}: {one_line(error, 120)}")
+        return False
+    if not all(bool(torch.isfinite(x).all()) for x in floats(result)):
+        errors.append("its output is NaN or infinite")
         return False
     return True
 
