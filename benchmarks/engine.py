@@ -40,7 +40,7 @@ def measure(kind: str, layers: int, sizes: dict[str, int], length: int, device: 
     model = tiny(kind, layers=layers, **sizes).to(device)
     if kind == "gpt2":
         length = model.config.n_positions
-    return symgauge.dimension(model, symgauge.Tokens(model.config.vocab_size, length), device=device)
+    return symgauge.dimension(model, symgauge.Tokens(model.config.vocab_size, length), device=device, witness=False)
 
 
 def main() -> None:

@@ -185,8 +185,7 @@ def dimension(
             raise InvalidInput(f"{name} must be {' or '.join(map(repr, words))}, not {value!r}")
     primes = check_primes(primes)
     began = time.perf_counter()
-    subject = Subject(module, inputs, parameters, outputs)
-    subject.module.to(device)
+    subject = Subject(module, inputs, parameters, outputs, device)
     asked, seed = seed, seed % _SEEDS
     with few_threads(subject.size):
         if point == "own":

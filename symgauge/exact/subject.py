@@ -34,9 +34,14 @@ class Subject:
     """
 
     def __init__(
-        self, module: nn.Module, inputs: Inputs, parameters: Counted = "trained", outputs: Chosen = None
+        self,
+        module: nn.Module,
+        inputs: Inputs,
+        parameters: Counted = "trained",
+        outputs: Chosen = None,
+        device: str = "cpu",
     ) -> None:
-        self.module = private_copy(module)
+        self.module = private_copy(module).to(device)
         self.plain = private_copy(module)
         """A second copy, to be run as it is."""
         self.inputs = inputs
