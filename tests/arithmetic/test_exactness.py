@@ -14,7 +14,7 @@ from symgauge.arithmetic.carrier import Carrier, wrap
 from symgauge.arithmetic.finite_field import FiniteField
 from symgauge.arithmetic.jet import Calculus
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
-from tests.arithmetic.cases import CONSTANT, MASK, planes, seeded, square, symmetric, volume
+from tests.arithmetic.cases import CONSTANT, planes, seeded, square, symmetric, volume
 
 X = torch.linspace(0.4, 3.1, 24, dtype=torch.float64).sin().reshape(2, 3, 4) * 1.7 + 0.05
 KERNEL = seeded((3, 3, 2))
@@ -90,7 +90,9 @@ ZERO: dict[str, Callable[[Tensor], Tensor]] = {
     "one exponential": lambda x: F.softplus(x) - torch.log(1 + x.exp()) + F.logsigmoid(x) + F.softplus(-x),
     "mish": lambda x: F.mish(x) * ((1 + x.exp()) ** 2 + 1) - x * ((1 + x.exp()) ** 2 - 1),
     "logsumexp": lambda x: torch.logsumexp(x, -1) - x.exp().sum(-1).log(),
-    "masked logsumexp": lambda x: torch.logsumexp(x.masked_fill(MASK, -1e9)[0, 0], -1) - x[0, 0, 1].exp().log(),
+    "masked logsumexp": lambda x: (
+        torch.logsumexp(torch.cat([x[0, 0, :2], x[0, 0, 2:] - 1e9]), -1) - x[0, 0, :2].exp().sum(-1).log()
+    ),
     "one by one": lambda x: torch.logaddexp(x, x * x) - torch.log(x.exp() + (x * x).exp()),
     "quarter powers": lambda x: ((x * x + 1) ** 0.25) ** 4 - (x * x + 1) + ((x * x) ** 1.5) ** 2 - x**6,
     "powers of a parameter": lambda x: x ** torch.tensor([0, 1, 2, 5]) * x ** torch.tensor([3, 2, 1, -2]) - x**3,

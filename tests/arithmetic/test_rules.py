@@ -133,7 +133,7 @@ CASES: dict[str, Case] = {
     "decisions": lambda x: x * x.argmax(-1, keepdim=True) * x.argmin() * x.argsort(-1) * bool((x > 0).any()),
     "casts to integers": lambda x: x * x.bool() + x * x.long(),
     "nonzero": lambda x: x.reshape(-1)[torch.nonzero(x.reshape(-1) > 0).flatten()] ** 2,
-    "item": lambda x: x * float(x[0, 0, 0].detach().item() > 0),
+    "item": lambda x: x * float(torch.ones_like(x)[0, 0, 0].item() + 1),
     "equal any all": lambda x: x * (torch.equal(x, x) and bool(x.any()) and bool(x.all())),
     "logic": lambda x: x * torch.logical_and(x, x > 0) * torch.logical_or(x, x > 0),
     "likenesses": lambda x: x * (torch.ones_like(x) + torch.zeros_like(x) + torch.full_like(x, 2.5)),

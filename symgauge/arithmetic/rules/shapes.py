@@ -10,6 +10,7 @@ from torch import Tensor
 
 from symgauge.arithmetic.carrier import rule
 from symgauge.arithmetic.jet import Calculus, Jet
+from symgauge.arithmetic.record import STEP
 from symgauge.arithmetic.rules._convert import as_jet
 
 aten = torch.ops.aten
@@ -125,6 +126,8 @@ for _operation in (
 def _to_copy(calculus: Calculus, x: Jet, *, dtype: torch.dtype | None = None, **_: Any) -> Jet | Tensor:
     """Casts between float types change nothing in exact arithmetic; a cast to integers or booleans is a decision."""
     if dtype is not None and not dtype.is_floating_point:
+        if dtype != torch.bool:
+            calculus.jump(STEP, x, ordered=True)
         return x.shadow.to(dtype)
     return x
 
