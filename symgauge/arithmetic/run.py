@@ -37,7 +37,7 @@ class Memory:
         self._homes.setdefault(_address(parameter), []).append((name, parameter))
 
     def find(self, x: Tensor) -> list[tuple[str, Tensor]]:
-        return self._homes.get(_address(x), [])
+        return self._homes.get(_address(x), []) if x.numel() else []  # what is empty has no memory of its own
 
 
 def _address(x: Tensor) -> int:

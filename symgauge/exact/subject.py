@@ -178,8 +178,8 @@ def _check_overlap(parameters: Sequence[tuple[str, Tensor]]) -> None:
     for together in homes.values():
         taken: dict[int, str] = {}
         for name, p in together:
-            span = torch.zeros(p.untyped_storage().nbytes() // p.element_size(), dtype=torch.int8)
-            count = span.scatter_add(0, _places(p), torch.ones(p.numel(), dtype=torch.int8))
+            span = torch.zeros(p.untyped_storage().nbytes() // p.element_size(), dtype=torch.int64)
+            count = span.scatter_add(0, _places(p), torch.ones(p.numel(), dtype=torch.int64))
             if bool((count > 1).any()):
                 raise InvalidInput(
                     f"parameter {name!r} uses one number for several entries; make it a smaller parameter"

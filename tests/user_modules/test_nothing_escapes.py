@@ -216,3 +216,14 @@ def test_a_unit_that_cannot_be_reached_is_said() -> None:
     fibre = symgauge.dimension(Layer(lambda m, x: torch.relu(m.a(torch.tanh(x)) - 50) + m.a(x)), V(1, 3))
     assert "4 never above" in str(fibre.pieces[0])
     assert "one side of a threshold at every probe" in fibre.doubt
+
+
+def test_outputs_that_cancel_are_compared_up_to_rounding() -> None:
+    """0.1 x + 0.2 x − 0.3 x is rounding alone, which no two orders of computing share."""
+    layer = Layer(lambda m, x: (m.a(x), 0.1 * m.a(x) + 0.2 * m.a(x) - 0.3 * m.a(x)))
+    assert symgauge.dimension(layer, V(2, 3)).nullity == 0
+
+
+def test_a_parameter_without_entries_is_not_taken_for_other_empty_tensors() -> None:
+    layer = Layer(lambda m, x: torch.cat([m.a(x), x.new_zeros(*x.shape[:-1], 0)], -1), e=nn.Parameter(torch.zeros(0)))
+    assert symgauge.dimension(layer, V(2, 3)).nullity == 0
