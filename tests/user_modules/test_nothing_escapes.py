@@ -129,6 +129,16 @@ def test_the_module_is_left_as_it_was() -> None:
     assert all(torch.equal(before[name], x) for name, x in module.state_dict().items())
     # Neither merged nor changed: base and adapter add up, GL(2) beside the base's own twelve, and the norm's 4 + 4.
     assert fibre.nullity == 14 + 8
+    assert fibre.by_tensor["0.base.weight"] == 12  # merged, the adapter would be free by itself and the base not
+
+
+def test_a_value_that_is_kept_from_an_earlier_call_is_named() -> None:
+    def keep(m: Layer, x: Tensor) -> Tensor:
+        m.kept = m.a.weight * 2 if m.kept is None else m.kept
+        return F.linear(x, m.kept)
+
+    with pytest.raises(UnsupportedOperation, match="computed in an earlier call is used again"):
+        symgauge.dimension(Layer(keep, kept=None), V(2, 3))
 
 
 def test_outputs_and_parameters_can_be_picked() -> None:
