@@ -12,7 +12,8 @@ import symgauge.arithmetic.rules  # noqa: F401  (registers the rule table)
 from symgauge.architecture import Architecture
 from symgauge.arithmetic.carrier import Carrier, wrap
 from symgauge.arithmetic.finite_field import FiniteField
-from symgauge.arithmetic.jet import Calculus
+from symgauge.arithmetic.jet import Calculus, Jet
+from symgauge.arithmetic.tape import push
 from symgauge.checks import did_you_mean, is_integer, listed, shown
 from symgauge.errors import InvalidInput, SymgaugeError
 from symgauge.layout import Layout
@@ -105,15 +106,16 @@ def generators_where_possible(
         if not site.coordinates:
             continue
         origin = torch.zeros(site.coordinates, dtype=torch.float64, device=theta.device)
-        moved = _act(family, site, roles, wrap(calculus.variable(origin, 0), calculus), w)
+        x = calculus.variable(origin)
+        moved = _act(family, site, roles, wrap(x, calculus), w)
         if isinstance(moved, str):
             missing.append(moved)
             continue
         block = torch.zeros((site.coordinates, layout.size), dtype=torch.int64, device=theta.device)
-        for name, value in moved.items():
-            if value is not roles[name]:
-                index = layout.slots[name].index.flatten().to(theta.device)
-                block[:, index] = _tangent(value, site.coordinates, calculus).reshape(site.coordinates, -1)
+        changed = {name: value.jet for name, value in moved.items() if value is not roles[name]}  # type: ignore[attr-defined]
+        for name, tangent in _tangents(x, changed, arithmetic).items():
+            index = layout.slots[name].index.flatten().to(theta.device)
+            block[:, index] = tangent.reshape(site.coordinates, -1)
         blocks.append(block)
     empty = torch.zeros((0, layout.size), dtype=torch.int64, device=theta.device)
     return Generators(torch.cat([empty, *blocks]), tuple(dict.fromkeys(missing)))
@@ -163,12 +165,14 @@ def _act(
     return moved
 
 
-def _tangent(value: Tensor, count: int, calculus: Calculus) -> Tensor:
-    """The tangent over all coordinates (count, *shape); zeros if the role does not move after all."""
-    assert isinstance(value, Carrier)
-    jet = value.jet
-    if jet.tangent is None:
-        return torch.zeros((count, *value.shape), dtype=torch.int64, device=jet.shadow.device)
-    tangent = calculus.widen(jet.tangent, jet.span, (0, count))
-    assert tangent.im is None, "generators at a real point are real"
-    return tangent.re.expand(count, *value.shape)
+def _tangents(x: Jet, values: Mapping[str, Jet], arithmetic: FiniteField) -> dict[str, Tensor]:
+    """Derivatives (coordinates, *shape) of those values that move with the coordinates ``x``."""
+    assert x.node is not None
+    named = {name: jet.node for name, jet in values.items() if jet.node is not None}
+    found = push(arithmetic, {x.node: arithmetic.identity(len(x.shadow), x.shadow.device)}, list(named.values()))
+    result = {}
+    for name, tangent in zip(named, found, strict=True):
+        if tangent is not None:
+            assert tangent.im is None, "generators at a real point are real"
+            result[name] = tangent.re
+    return result

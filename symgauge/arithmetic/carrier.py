@@ -81,7 +81,7 @@ class Carrier(Tensor):
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
-        return f"Carrier(shape={tuple(self.shape)}, span={self.jet.span})"
+        return f"Carrier(shape={tuple(self.shape)}, degree={self.jet.degree})"
 
     @classmethod
     def __torch_dispatch__(  # type: ignore[override]

@@ -74,6 +74,7 @@ class FiniteField(PrimeField):
         super().__init__(check_modulus(p))
         self.exponents = PrimeField((p - 1) // 2)
         self.seed = seed
+        self._constants: dict[tuple[type, float, torch.device], Residues] = {}
 
     # ----- lifting
 
@@ -83,8 +84,11 @@ class FiniteField(PrimeField):
 
     def constant(self, x: float, like: Tensor) -> Residues:
         """One number, as a zero-dimensional array on the device of ``like``."""
-        dtype = torch.int64 if isinstance(x, int) else torch.float64
-        return self.lift(torch.tensor(x, dtype=dtype)).map(lambda t: t.to(like.device))
+        key = (type(x), x, like.device)
+        if key not in self._constants:
+            dtype = torch.int64 if isinstance(x, int) else torch.float64
+            self._constants[key] = self.lift(torch.tensor(x, dtype=dtype)).map(lambda t: t.to(like.device))
+        return self._constants[key]
 
     def ones_like(self, a: Residues) -> Residues:
         one = torch.ones_like(a.re)
@@ -245,10 +249,9 @@ class FiniteField(PrimeField):
         """g^i, g^(2¹⁰ i) and g^(2²⁰ i) for i < 2¹¹, where g generates the squares of GF(p); keyed by the seed."""
         key = Residues(torch.tensor([self.seed]))
         root = 2 + int(self._hash(key, _EXPONENTIAL, self.p - 3))
-        i = torch.arange(1 << 11)
-        base = torch.full_like(i, root * root % self.p)
-        tables = [self._power(base, i << shift) for shift in (0, 10, 20)]
-        return tables[0], tables[1], tables[2]
+        square = root * root % self.p
+        low, middle, high = (self._powers_of(pow(square, 1 << shift, self.p), 1 << 11) for shift in (0, 10, 20))
+        return low, middle, high
 
     def exp(self, a: Residues) -> Residues:
         """g^(a mod q) for a generator g of the squares: exp(a + b) = exp(a) exp(b), exp(0) = 1; always in GF(p)."""

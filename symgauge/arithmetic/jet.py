@@ -1,9 +1,9 @@
-"""A value with its first derivatives: what a carrier tensor holds, and the calculus on it.
+"""A value and how it depends on others: what a carrier tensor holds, and the calculus on it.
 
 A jet has a *value* (residues), a float64 *shadow* (the same computation in ordinary arithmetic, which decides every
-branch), a *tangent* (derivatives by the parameters ``span[0]:span[1]``, leading axis; None if constant or not wanted)
+branch), a *node* (its place in the chain rule, see :mod:`symgauge.arithmetic.tape`; None if constant or not wanted)
 and a *taint* (entries that rest on a square root that does not exist in the field, to be thrown away; None if none).
-``degree`` and ``slope`` bound the degrees of value and tangent, fresh elements, roots and reciprocals counting as 1;
+``degree`` and ``slope`` bound the degrees of value and derivative, fresh elements, roots and reciprocals counting as 1;
 degree 0 says that no parameter is involved.
 
 Logarithms and exponentials remember each other. A logarithm is a fresh element of the field, so it carries its
@@ -21,10 +21,11 @@ import torch
 from torch import Tensor
 
 from symgauge.arithmetic.finite_field import FiniteField, Residues, gathered
+from symgauge.arithmetic.linear_maps import ByLeft, ByRight, Kept, LinearMap, Move, Times, Total, moves
 from symgauge.arithmetic.record import Record
+from symgauge.arithmetic.tape import Node
 from symgauge.errors import UnsupportedOperation
 
-Span = tuple[int, int]
 _LARGEST_POWER = 64
 """Multiples of a logarithm up to this keep their power."""
 _EXP_UNDERFLOW = 746.0
@@ -35,8 +36,7 @@ _EXP_UNDERFLOW = 746.0
 class Jet:
     value: Residues
     shadow: Tensor
-    tangent: Residues | None = None
-    span: Span = (0, 0)
+    node: Node | None = None
     taint: Tensor | None = None
     degree: int = 0
     slope: int = 0
@@ -66,30 +66,13 @@ def _merge_taint(*jets: Jet) -> Tensor | None:
     return result.expand(shape)
 
 
-def _stretch(x: Tensor, dims: int) -> Tensor:
-    """Insert axes after the leading (tangent) axis so that the rest has ``dims`` axes, as broadcasting would."""
-    return x if x.dim() - 1 >= dims else x.reshape(x.shape[0], *[1] * (dims + 1 - x.dim()), *x.shape[1:])
-
-
-def _gather_after(
-    fn: Callable[[Sequence[Tensor]], Tensor], like: Sequence[Tensor], device: torch.device
-) -> Callable[[Tensor], Tensor]:
-    """Trace ``fn`` on entry numbers (from 1; 0 is a zero it puts in) and return the same move behind an axis."""
+def _traced(fn: Callable[[Sequence[Tensor]], Tensor], like: Sequence[Tensor]) -> Tensor:
+    """Where a move takes its entries from: numbers of those of all arrays one after the other, −1 for a zero it puts in."""
     numbers, start = [], 1
     for x in like:
-        numbers.append(torch.arange(start, start + x.numel(), device=device).reshape(x.shape))
+        numbers.append(torch.arange(start, start + x.numel(), device=x.device).reshape(x.shape))
         start += x.numel()
-    source = fn(numbers)
-    flat = source.flatten()
-    has_zero = bool((flat == 0).any())
-
-    def gather(x: Tensor) -> Tensor:
-        result = x.reshape(x.shape[0], -1)[:, (flat - 1).clamp_min(0)]
-        if has_zero:
-            result = result * (flat != 0)
-        return result.reshape(x.shape[0], *source.shape)
-
-    return gather
+    return fn(numbers) - 1
 
 
 class FirstRoot(Exception):
@@ -140,73 +123,25 @@ class Calculus:
         """
         return Jet(self.field.lift(x, exact), x.double() if x.is_floating_point() else x.to(torch.float64))
 
-    def variable(self, x: Tensor | Jet, start: int, tangent: bool = True) -> Jet:
-        """An independent variable: one tangent per entry, numbered from ``start``; "
-        "``tangent=False``: its value only."""
+    def variable(self, x: Tensor | Jet, derivatives: bool = True) -> Jet:
+        """An independent variable, of which derivatives are wanted or not."""
         jet = replace(x if isinstance(x, Jet) else self.lift(x, exact=True), degree=1)
-        if not tangent:
-            return jet
-        x, n = jet.shadow, jet.shadow.numel()
-        identity = self.field.identity(n, x.device).map(lambda t: t.reshape(n, *x.shape))
-        return replace(jet, tangent=identity, span=(start, start + n))
+        return replace(jet, node=Node(jet.shape)) if derivatives else jet
 
-    # ----- tangents
+    # ----- the chain rule
 
-    def widen(self, tangent: Residues, span: Span, hull: Span) -> Residues:
-        """Embed a tangent over ``span`` into the wider range ``hull``."""
-        if span == hull:
-            return tangent
-        before, after = span[0] - hull[0], hull[1] - span[1]
+    def _node(self, shape: torch.Size, *parents: tuple[Jet, LinearMap | None]) -> Node | None:
+        """The node of a value of this shape; parents of smaller shapes are broadcast to it before their map."""
+        known = tuple((node, by) for jet, by in parents if (node := self._broadcast(jet, shape)) is not None)
+        return Node(shape, known) if known else None
 
-        def pad(x: Tensor) -> Tensor:
-            result = x.new_zeros((hull[1] - hull[0], *x.shape[1:]))
-            result[before : before + x.shape[0]] = x
-            return result
-
-        assert after >= 0
-        return tangent.map(pad)
-
-    def combine(self, terms: Sequence[tuple[Residues, Span]], shape: torch.Size) -> tuple[Residues | None, Span]:
-        """Sum tangents over different spans; each is broadcast to ``shape`` behind its leading axis."""
-        if not terms:
-            return None, (0, 0)
-        hull = (min(s[0] for _, s in terms), max(s[1] for _, s in terms))
-        if len(terms) == 1:
-            tangent, span = terms[0]
-            return tangent.map(lambda x: _stretch(x, len(shape)).expand(-1, *shape)), span
-        has_im = any(t.im is not None for t, _ in terms)
-        device = terms[0][0].re.device
-        sums = [self.field.zeros((hull[1] - hull[0], *shape), device) for _ in range(1 + has_im)]
-        for tangent, (start, stop) in terms:
-            for total, part in zip(sums, tangent.parts(), strict=False):
-                total[start - hull[0] : stop - hull[0]] += _stretch(part, len(shape))
-        if len(terms) > 1:
-            sums = [self.field.reduce(total) for total in sums]
-        return Residues(*sums), hull
+    def _broadcast(self, a: Jet, shape: torch.Size) -> Node | None:
+        if a.node is None or a.shape == shape:
+            return a.node
+        index = _traced(lambda parts: parts[0].expand(shape), [a.shadow])
+        return Node(shape, ((a.node, Move(index, a.shape)),))
 
     # ----- ring operations
-
-    def _linear(
-        self,
-        terms: Sequence[tuple[Jet, Residues | None]],
-        value: Residues,
-        shadow: Tensor,
-        power: Residues | None = None,
-    ) -> Jet:
-        """Assemble a jet whose tangent is the sum of the given (jet, tangent) pairs."""
-        present = [(t, j.span) for j, t in terms if t is not None]
-        tangent, span = self.combine(present, shadow.shape)
-        jets = [j for j, _ in terms]
-        return Jet(
-            value,
-            shadow,
-            tangent,
-            span,
-            _merge_taint(*jets),
-            max(j.degree for j in jets),
-            max(j.slope for j in jets),
-            power,
-        )
 
     def power(self, a: Jet) -> Residues:
         """exp of the value: what a logarithm remembers, else its homomorphism; 0 where float64 has "
@@ -223,23 +158,24 @@ class Calculus:
         power = None
         if a.power is not None or b.power is not None:
             power = self.field.mul(self.power(a), self.power(b))
-        value = self.field.add(a.value, b.value)
-        return self._linear([(a, a.tangent), (b, b.tangent)], value, a.shadow + b.shadow, power)
+        shadow = a.shadow + b.shadow
+        node = self._node(shadow.shape, (a, None), (b, None))
+        degree, slope = max(a.degree, b.degree), max(a.slope, b.slope)
+        return Jet(self.field.add(a.value, b.value), shadow, node, _merge_taint(a, b), degree, slope, power)
 
     def sub(self, a: Jet, b: Jet) -> Jet:
         return self.add(a, self.neg(b))
 
     def neg(self, a: Jet) -> Jet:
-        tangent = None if a.tangent is None else self.field.neg(a.tangent)
+        node = self._node(a.shape, (a, Times(self.field.constant(-1, a.shadow))))
         power = None if a.power is None else self.field.inverse(a.power)
-        value = self.field.neg(a.value)
-        return replace(a, value=value, shadow=-a.shadow, tangent=tangent, power=power, logarithm=None)
+        return replace(a, value=self.field.neg(a.value), shadow=-a.shadow, node=node, power=power, logarithm=None)
 
     def scale(self, a: Jet, factor: float) -> Jet:
         """Multiply by a constant of the code."""
         if factor == 1:
             return a
-        tangent = None if a.tangent is None else self.field.scale(a.tangent, factor)
+        node = self._node(a.shape, (a, Times(self.field.constant(factor, a.shadow))))
         value = self.field.scale(a.value, factor)
         degree, power = (a.degree, None) if factor else (0, None)
         if a.power is not None and factor == int(factor) and 0 < abs(factor) <= _LARGEST_POWER:
@@ -247,15 +183,14 @@ class Calculus:
             for _ in range(int(abs(factor)) - 1):
                 power = self.field.mul(power, a.power)
             power = power if factor > 0 else self.field.inverse(power)
-        return replace(
-            a, value=value, shadow=a.shadow * factor, tangent=tangent, degree=degree, power=power, logarithm=None
-        )
+        return replace(a, value=value, shadow=a.shadow * factor, node=node, degree=degree, power=power, logarithm=None)
 
     def divide_by_count(self, a: Jet, n: int) -> Jet:
         """Divide by an integer, exactly in the field (1/n is no float)."""
-        tangent = None if a.tangent is None else self.field.divide(a.tangent, n)
+        one = self.field.constant(1, a.shadow)
+        node = self._node(a.shape, (a, Times(self.field.divide(one, n))))
         value = self.field.divide(a.value, n)
-        return replace(a, value=value, shadow=a.shadow / n, tangent=tangent, power=None, logarithm=None)
+        return replace(a, value=value, shadow=a.shadow / n, node=node, power=None, logarithm=None)
 
     def _product_taint(self, a: Jet, b: Jet, product: Callable[[Tensor, Tensor], Tensor]) -> Tensor | None:
         """Entries that a tainted factor reaches; an exact zero stops it (0 · x = 0, as masked attention needs)."""
@@ -266,66 +201,38 @@ class Calculus:
         bad_f, live_f = ([t.to(torch.float32) for t in pair] for pair in (bad, live))
         return (product(bad_f[0], live_f[1]) + product(live_f[0], bad_f[1])) > 0
 
-    def _bilinear(
-        self,
-        field_product: Callable[[Residues, Residues], Residues],
-        float_product: Callable[[Tensor, Tensor], Tensor],
-        a: Jet,
-        b: Jet,
-    ) -> Jet:
-        """Product rule for any bilinear operation that broadcasts over leading axes."""
-        value = field_product(a.value, b.value)
-        shadow = float_product(a.shadow, b.shadow)
-        terms: list[tuple[Residues, Span]] = []
-        if a.tangent is not None:
-            terms.append((field_product(a.tangent.map(lambda t: _stretch(t, b.shadow.dim())), b.value), a.span))
-        if b.tangent is not None:
-            terms.append((field_product(a.value, b.tangent.map(lambda t: _stretch(t, a.shadow.dim()))), b.span))
-        tangent, span = self.combine(terms, shadow.shape)
-        slope = max(
-            [a.slope + b.degree] * (a.tangent is not None) + [a.degree + b.slope] * (b.tangent is not None) + [0]
-        )
-        taint = self._product_taint(a, b, float_product)
-        return Jet(value, shadow, tangent, span, taint, a.degree + b.degree, slope)
+    def _product(self, a: Jet, b: Jet, value: Residues, product: Callable[[Tensor, Tensor], Tensor]) -> Jet:
+        """A bilinear operation but for its node: ``product`` is the operation on floats."""
+        taint = self._product_taint(a, b, product)
+        slope = max([a.slope + b.degree] * a.depends + [a.degree + b.slope] * b.depends + [0])
+        return Jet(value, product(a.shadow, b.shadow), None, taint, a.degree + b.degree, slope)
 
     def mul(self, a: Jet, b: Jet) -> Jet:
-        result = self._bilinear(self.field.mul, torch.mul, a, b)
+        result = self._product(a, b, self.field.mul(a.value, b.value), torch.mul)
+        node = self._node(result.shape, (a, Times(b.value)), (b, Times(a.value)))
         if a.logarithm is None or b.logarithm is None:
-            return result
-        return replace(result, logarithm=self.field.add(a.logarithm, b.logarithm))
+            return replace(result, node=node)
+        return replace(result, node=node, logarithm=self.field.add(a.logarithm, b.logarithm))
 
     def matmul(self, a: Jet, b: Jet) -> Jet:
-        """Matrix product over the last two axes; both jets at least two-dimensional.
-
-        The tangent axis is folded into the rows (or columns) of few large products: a product per tangent and head
-        would be thousands of tiny ones.
-        """
-
-        def product(x: Residues, y: Residues) -> Residues:
-            if x.re.dim() > max(a.shadow.dim(), b.shadow.dim()):
-                folded = x.map(lambda t: t.movedim(0, -3).flatten(-3, -2))
-                tall = self.field.matmul(folded, y)
-                return tall.map(lambda t: t.unflatten(-2, (x.shape[0], -1)).movedim(-3, 0))
-            if y.re.dim() > max(a.shadow.dim(), b.shadow.dim()):
-                folded = y.map(lambda t: t.movedim(0, -2).flatten(-2))
-                wide = self.field.matmul(x, folded)
-                return wide.map(lambda t: t.unflatten(-1, (y.shape[0], -1)).movedim(-2, 0))
-            return self.field.matmul(x, y)
-
-        return self._bilinear(product, torch.matmul, a, b)
+        """Matrix product over the last two axes; both jets at least two-dimensional."""
+        result = self._product(a, b, self.field.matmul(a.value, b.value), torch.matmul)
+        lead, parents = result.shape[:-2], []
+        for jet, by in ((a, ByRight(b.value)), (b, ByLeft(a.value))):
+            if (node := self._broadcast(jet, lead + jet.shape[-2:])) is not None:
+                parents.append((node, by))
+        return replace(result, node=Node(result.shape, tuple(parents)) if parents else None)
 
     def sum(self, a: Jet, dims: Sequence[int], keepdim: bool = False) -> Jet:
         dims = [d % a.shadow.dim() for d in dims]
-        tangent = None
-        if a.tangent is not None:
-            tangent = self.field.sum(a.tangent, [d + 1 for d in dims], keepdim)
         taint = None if a.taint is None else a.taint.float().sum(tuple(dims), keepdim=keepdim) > 0
         shadow = a.shadow.sum(tuple(dims), keepdim=keepdim)
         value = self.field.sum(a.value, dims, keepdim)
-        power = None if a.power is None else self._product(self.power(a), dims, keepdim)
-        return replace(a, value=value, shadow=shadow, tangent=tangent, taint=taint, power=power, logarithm=None)
+        power = None if a.power is None else self._product_over(self.power(a), dims, keepdim)
+        node = None if a.node is None else Node(shadow.shape, ((a.node, Total(a.shape, tuple(dims), keepdim)),))
+        return replace(a, value=value, shadow=shadow, node=node, taint=taint, power=power, logarithm=None)
 
-    def _product(self, x: Residues, dims: Sequence[int], keepdim: bool) -> Residues:
+    def _product_over(self, x: Residues, dims: Sequence[int], keepdim: bool) -> Residues:
         """Product of residues over axes, halving each in turn."""
         for dim in sorted(dims, reverse=True):
             while (n := x.shape[dim]) > 1:
@@ -373,16 +280,13 @@ class Calculus:
         slope: int = 1,
     ) -> Jet:
         """f(a) entry by entry from f's value and derivative at a; ``slope`` is the derivative's degree."""
-        tangent = None
-        if a.tangent is not None:
-            tangent = self.field.mul(a.tangent, derivative)
         if taint is not None:
             taint = taint if a.taint is None else taint | a.taint
             taint = taint if bool(taint.any()) else None
         else:
             taint = a.taint
-        span = a.span if tangent is not None else (0, 0)
-        return Jet(value, shadow, tangent, span, taint, degree if a.depends else 0, a.slope + slope)
+        node = self._node(a.shape, (a, Times(derivative)))
+        return Jet(value, shadow, node, taint, degree if a.depends else 0, a.slope + slope)
 
     def reciprocal(self, a: Jet) -> Jet:
         """1/a; division by zero taints the entry."""
@@ -509,13 +413,13 @@ class Calculus:
             inherited = (x.taint & ~masked).any(dim, keepdim=True)
             row_taint = inherited if row_taint is None else inherited | row_taint
         taint = None if row_taint is None else row_taint & ~masked
-        tangent = None
-        if x.tangent is not None:
-            weighted = field.mul(x.tangent, value)
-            total_slope = field.sum(weighted, [dim + 1], keepdim=True)
-            tangent = field.sub(weighted, field.mul(total_slope, value))
-        span = x.span if tangent is not None else (0, 0)
-        return Jet(value, shadow, tangent, span, taint, int(x.depends), x.slope + 3)
+        node = self._node(x.shape, (x, Times(value)))
+        if node is not None:
+            total_slope = Node(shadow.sum(dim, keepdim=True).shape, ((node, Total(x.shape, (dim % x.shadow.dim(),), True)),))
+            spread = self._broadcast(Jet(value, shadow.sum(dim, keepdim=True), total_slope), x.shape)
+            assert spread is not None
+            node = Node(x.shape, ((node, None), (spread, Times(field.neg(value)))))
+        return Jet(value, shadow, node, taint, int(x.depends), x.slope + 3)
 
     def log_softmax(self, x: Jet, dim: int) -> Jet:
         """x − log Σ exp(x), so that its exponential is the softmax."""
@@ -526,32 +430,16 @@ class Calculus:
         result = self.sub(x, self.log(total))
         return replace(result, shadow=torch.log_softmax(x.shadow, dim))
 
-    def matrix_inverse(self, x: Jet) -> Jet:
-        """Inverse of matrices whose values are the identity, where d(A⁻¹) = −dA: all that generators need."""
-        identity = self.lift(torch.eye(x.shape[-1], dtype=torch.float64, device=x.shadow.device).expand(x.shape))
-        if not (bool((x.value.re == identity.value.re).all()) and x.value.im is None):
-            raise UnsupportedOperation("matrix inverse is exact at the identity only (for generators of a symmetry)")
-        return self.sub(self.scale(identity, 2), x)
-
     def select(self, condition: Tensor, a: Jet, b: Jet) -> Jet:
         """a where condition, else b; all broadcast."""
         shape = torch.broadcast_shapes(condition.shape, a.shape, b.shape)
         a, b = self.expand(a, shape), self.expand(b, shape)
-        hull = self.hull(a, b)
 
         def choose(pair: Sequence[Tensor]) -> Tensor:
             return torch.where(condition, pair[0], pair[1])
 
-        value = gathered(choose, [a.value, b.value])
-        tangent = None if hull == (0, 0) else gathered(choose, [self.aligned(j, hull) for j in (a, b)])
-        taint = None
-        if a.taint is not None or b.taint is not None:
-            clean = torch.zeros(shape, dtype=torch.bool, device=condition.device)
-            taint = torch.where(condition, clean if a.taint is None else a.taint, clean if b.taint is None else b.taint)
-        shadow = torch.where(condition, a.shadow, b.shadow)
-        power, logarithm = self._companions([a, b], choose)
-        degree, slope = max(a.degree, b.degree), max(a.slope, b.slope)
-        return Jet(value, shadow, tangent, hull, taint, degree, slope, power, logarithm)
+        node = self._node(shape, (a, Kept(condition)), (b, Kept(~condition)))
+        return self._moved(choose, [a, b], node)
 
     def _companions(
         self, jets: Sequence[Jet], move: Callable[[Sequence[Tensor]], Tensor]
@@ -570,57 +458,40 @@ class Calculus:
     def expand(self, a: Jet, shape: torch.Size | tuple[int, ...]) -> Jet:
         if tuple(a.shape) == tuple(shape):
             return a
-        return self.move(lambda x: x.expand(shape), a, lambda x: _stretch(x, len(shape)).expand(-1, *shape))
+        return self.move(lambda x: x.expand(shape), a)
 
-    def move(self, fn: Callable[[Tensor], Tensor], a: Jet, shifted: Callable[[Tensor], Tensor] | None = None) -> Jet:
+    def move(self, fn: Callable[[Tensor], Tensor], a: Jet) -> Jet:
         """Apply an operation that only moves, copies, drops or zeroes entries to every part of a jet.
 
-        ``shifted`` is the same operation on an array with one more axis in front, for the tangent; without it the
-        operation is traced on entry numbers and the tangent gathered accordingly (always right, but a copy).
+        For derivatives the operation is traced on entry numbers.
         """
-        tangent = None
-        if a.tangent is not None:
-            tangent = a.tangent.map(shifted or _gather_after(lambda parts: fn(parts[0]), [a.shadow], a.shadow.device))
+        shadow, node = fn(a.shadow), None
+        if a.node is not None:
+            index = _traced(lambda parts: fn(parts[0]), [a.shadow])
+            node = Node(shadow.shape, ((a.node, Move(index, a.shape)),))
         taint = None if a.taint is None else fn(a.taint)
         power, logarithm = (None if x is None else x.map(fn) for x in (a.power, a.logarithm))
         return replace(
-            a,
-            value=a.value.map(fn),
-            shadow=fn(a.shadow),
-            tangent=tangent,
-            taint=taint,
-            power=power,
-            logarithm=logarithm,
+            a, value=a.value.map(fn), shadow=shadow, node=node, taint=taint, power=power, logarithm=logarithm
         )
-
-    def hull(self, *jets: Jet) -> Span:
-        """The smallest range that holds every span; (0, 0) if all are constant."""
-        spans = [j.span for j in jets if j.tangent is not None]
-        return (min(s[0] for s in spans), max(s[1] for s in spans)) if spans else (0, 0)
-
-    def aligned(self, a: Jet, hull: Span) -> Residues:
-        """The tangent over ``hull``, zero for a constant, so that jets can be joined."""
-        if a.tangent is None:
-            return Residues(self.field.zeros((hull[1] - hull[0], *a.shape), a.shadow.device))
-        return self.widen(a.tangent, a.span, hull)
 
     def join(self, fn: Callable[[Sequence[Tensor]], Tensor], jets: Sequence[Jet]) -> Jet:
         """Apply an operation that only moves entries of several jets into one result (cat, stack, index_put, …)."""
-        hull = self.hull(*jets)
-        value = gathered(fn, [j.value for j in jets])
-        tangent = None
-        if hull != (0, 0):
-            gather = _gather_after(fn, [j.shadow for j in jets], jets[0].shadow.device)
-            together = gathered(
-                lambda same: torch.cat([x.reshape(x.shape[0], -1) for x in same], 1),
-                [self.aligned(j, hull) for j in jets],
-            )
-            tangent = together.map(gather)
+        node = None
+        if any(j.node is not None for j in jets):
+            index = _traced(fn, [j.shadow for j in jets])
+            by = moves(index, [j.shape for j in jets])
+            parents = tuple((j.node, move) for j, move in zip(jets, by, strict=True) if j.node is not None)
+            node = Node(index.shape, parents)
+        return self._moved(fn, jets, node)
+
+    def _moved(self, fn: Callable[[Sequence[Tensor]], Tensor], jets: Sequence[Jet], node: Node | None) -> Jet:
+        """A join but for its node."""
         taint = None
         if any(j.taint is not None for j in jets):
             clean = [torch.zeros(j.shape, dtype=torch.bool, device=j.shadow.device) for j in jets]
             taint = fn([c if j.taint is None else j.taint.expand(j.shape) for j, c in zip(jets, clean, strict=True)])
-        shadow = fn([j.shadow for j in jets])
+        value, shadow = gathered(fn, [j.value for j in jets]), fn([j.shadow for j in jets])
         power, logarithm = self._companions(jets, fn)
         degree, slope = max(j.degree for j in jets), max(j.slope for j in jets)
-        return Jet(value, shadow, tangent, hull, taint, degree, slope, power, logarithm)
+        return Jet(value, shadow, node, taint, degree, slope, power, logarithm)

@@ -1,7 +1,7 @@
 """Arithmetic with as many decimal digits as asked for, behind the same calculus that exact arithmetic has.
 
 The rule table then runs any torch module with, say, 100 digits: a true symmetry's error falls with the working
-precision, an approximate one's does not. Numbers are mpmath floats in NumPy object arrays; there are no tangents.
+precision, an approximate one's does not. Numbers are mpmath floats in NumPy object arrays; there are no derivatives.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ class Multiprecision(Calculus):
         plain = plain.double() if plain.is_floating_point() else plain.to(torch.int64)
         return self.jet(np.asarray(number(np.asarray(plain.numpy(), dtype=object)), dtype=object))
 
-    def variable(self, x: Tensor | Jet, start: int, tangent: bool = True) -> Jet:
+    def variable(self, x: Tensor | Jet, derivatives: bool = True) -> Jet:
         """Refused: many digits come without derivatives."""
-        raise UnsupportedOperation("many-digit arithmetic has no tangents; use the finite field for derivatives")
+        raise UnsupportedOperation("many-digit arithmetic has no derivatives; use the finite field for them")
 
     def map(self, function: Callable[[Any], Any], a: Jet) -> Jet:
         """A function of one mpmath float, entry by entry."""
@@ -157,19 +157,12 @@ class Multiprecision(Calculus):
     def log_softmax(self, x: Jet, dim: int) -> Jet:
         return self.log(self.softmax(x, dim))
 
-    def matrix_inverse(self, x: Jet) -> Jet:
-        """By LU decomposition with pivots."""
-        n = x.shape[-1]
-        stack = _entries(x).reshape(-1, n, n)
-        inverses = [self.context.inverse(self.context.matrix(matrix.tolist())).tolist() for matrix in stack]
-        return self.jet(np.array(inverses, dtype=object).reshape(x.shape))
-
     # ----- choices and shapes
 
     def select(self, condition: Tensor, a: Jet, b: Jet) -> Jet:
         return self.jet(np.where(condition.numpy(), _entries(a), _entries(b)))
 
-    def move(self, fn: Callable[[Tensor], Tensor], a: Jet, shifted: Callable[[Tensor], Tensor] | None = None) -> Jet:
+    def move(self, fn: Callable[[Tensor], Tensor], a: Jet) -> Jet:
         return self.join(lambda parts: fn(parts[0]), [a])
 
     def join(self, fn: _Move, jets: Sequence[Jet]) -> Jet:

@@ -11,6 +11,10 @@ from symgauge.arithmetic.fractions import simple_fractions
 
 _CHUNK = 64
 """Longest inner dimension of one float64 product: 2³¹ · 2¹⁶ · 64 ≤ 2⁵³ keeps every sum exact."""
+_EXPONENTS = 1100
+"""Exponents of float64 numbers lie between −1100 and 1100."""
+_FEW = 64
+"""So many numbers are inverted one by one."""
 _DENOMINATORS = 1 << 14
 """Inverses of smaller numbers are looked up."""
 
@@ -51,18 +55,52 @@ class PrimeField:
         assert total is not None
         return total
 
-    def _power(self, base: Tensor, exponent: Tensor | int) -> Tensor:
-        if isinstance(exponent, int):
-            exponent = torch.full_like(base, exponent)
-        result = torch.ones_like(base)
-        while bool((exponent > 0).any()):
-            result = torch.where(exponent & 1 == 1, self._mul(result, base), result)
-            base, exponent = self._mul(base, base), exponent >> 1
+    def _power(self, base: Tensor, exponent: int) -> Tensor:
+        """base^exponent, four bits of the exponent at a time."""
+        powers = [torch.ones_like(base), base]
+        while len(powers) <= min(exponent, 15):
+            powers.append(self._mul(powers[-1], base))
+        digits = [(exponent >> shift) & 15 for shift in range(0, max(exponent.bit_length(), 1), 4)]
+        result = powers[digits.pop()]
+        for digit in reversed(digits):
+            for _ in range(4):
+                result = self._mul(result, result)
+            result = self._mul(result, powers[digit]) if digit else result
         return result
 
+    def _powers_of(self, base: int, count: int) -> Tensor:
+        """1, base, base², …: (count,), by doubling."""
+        result = torch.ones(1, dtype=torch.int64)
+        while len(result) < count:
+            result = torch.cat([result, self._mul(result, torch.tensor(pow(base, len(result), self.p)))])
+        return result[:count]
+
     def _inverse(self, a: Tensor) -> Tensor:
-        """1/a by Fermat's theorem (0 for 0; callers report division by zero)."""
-        return self._power(a, self.p - 2)
+        """1/a, and 0 for 0 (callers report division by zero).
+
+        Many are inverted together: of two numbers, 1/a = b/(ab), so that one inverse of each pair's product will do.
+        """
+        if a.numel() < _FEW:
+            return self._power(a, self.p - 2)
+        flat = a.reshape(-1)
+        zero = flat == 0
+        inverses = self._inverse_units(torch.where(zero, 1, flat))
+        return torch.where(zero, 0, inverses).reshape(a.shape)
+
+    def _inverse_units(self, a: Tensor) -> Tensor:
+        if len(a) < _FEW:
+            return self._power(a, self.p - 2)
+        half = len(a) // 2
+        first, second = a[:half], a[half : 2 * half]
+        of_products = self._inverse_units(torch.cat([self._mul(first, second), a[2 * half :]]))
+        of_pairs, rest = of_products[:half], of_products[half:]
+        return torch.cat([self._mul(of_pairs, second), self._mul(of_pairs, first), rest])
+
+    @cached_property
+    def _binary(self) -> Tensor:
+        """2^(e − 53) for the exponents e of floats, from the smallest."""
+        start = pow(2, -(53 + _EXPONENTS), self.p)
+        return self._mul(self._powers_of(2, 2 * _EXPONENTS + 1), torch.tensor(start))
 
     @cached_property
     def _inverses(self) -> Tensor:
@@ -83,8 +121,7 @@ class PrimeField:
             return torch.remainder(whole.to(torch.int64), self.p)
         mantissa, exponent = torch.frexp(whole.double())
         integer = torch.remainder((mantissa * 2.0**53).to(torch.int64), self.p)
-        power = torch.remainder(exponent.to(torch.int64) - 53, self.p - 1)
-        result = self._mul(integer, self._power(torch.full_like(integer, 2), power))
+        result = self._mul(integer, self._binary.to(x.device)[exponent.to(torch.int64) + _EXPONENTS])
         if exact or (found := simple_fractions(x)) is None:
             return result
         numerator, denominator, is_simple = found

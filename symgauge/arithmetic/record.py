@@ -19,6 +19,7 @@ from symgauge.arithmetic.places import current
 
 if TYPE_CHECKING:
     from symgauge.arithmetic.jet import Jet
+    from symgauge.arithmetic.tape import Node
 
 STEP = "rounding"
 """The operation of sites that jump in many places, wherever their distance from 0 is."""
@@ -65,13 +66,17 @@ class Sides:
         return best
 
 
-class Jump(NamedTuple):
-    """A sample of a threshold that the function may jump at: its distance, and that by each parameter of the span."""
+@dataclass
+class Jump:
+    """A sample of a threshold that the function may jump at: its distance, and that by each parameter."""
 
     unit: int
     distance: Residues
-    tangent: Residues
-    span: tuple[int, int]
+    node: Node | None
+    entry: int
+    """Which entry of the node's value the distance is; both until the run is over."""
+    row: Residues | None = None
+    """(P,), once the run is over."""
 
 
 @dataclass
@@ -133,7 +138,7 @@ class Record:
         """Note a threshold that the function may jump at, with derivatives where the run has them."""
         key = self._key(operation)
         self._side(key, distance.shadow, distance.taint, ordered)
-        if distance.tangent is None or len(self.jumps.get(key, ())) >= _UNITS * _SAMPLES:
+        if distance.node is None or len(self.jumps.get(key, ())) >= _UNITS * _SAMPLES:
             return
         shape = distance.shape
         units = shape[-1] if shape else 1
@@ -144,17 +149,13 @@ class Record:
         usable = usable.reshape(-1, units).cpu()
         kept = self.jumps.setdefault(key, [])
         value = distance.value.map(lambda t: t.reshape(-1))
-        tangent = distance.tangent.map(lambda t: t.expand(-1, *shape).reshape(t.shape[0], -1))
         for unit in range(min(units, _UNITS)):
             for entry in flat[usable[:, unit], unit][:_SAMPLES].tolist():
-                kept.append(
-                    Jump(
-                        unit,
-                        value.map(lambda t, e=entry: t[e]),  # type: ignore[misc]
-                        tangent.map(lambda t, e=entry: t[:, e].clone()),  # type: ignore[misc]
-                        distance.span,
-                    )
-                )
+                kept.append(Jump(unit, value.map(lambda t, e=entry: t[e]), distance.node, entry))  # type: ignore[misc]
+
+    def without_rows(self) -> list[Jump]:
+        """Samples of the run that was, whose derivatives are still to be taken."""
+        return [jump for samples in self.jumps.values() for jump in samples if jump.row is None]
 
 
 def _merged(known: Tensor, new: Tensor) -> Tensor:

@@ -137,7 +137,7 @@ class Acceptance:
 
     def _collect(self, batch: Tensor) -> None:
         """Evaluate candidates (values only) and pool the usable ones."""
-        jets = self.evaluation(batch, tangents=False)
+        jets = self.evaluation(batch)
         self.tried += len(batch)
         outputs = numbered(jets)
         self.widths = [(each.count, each.width) for each in outputs]
@@ -146,7 +146,7 @@ class Acceptance:
         if aligned and self._todo is None and not bool(good.all()):
             self._remember(batch, good)
         self.unusable += int((~good).sum())
-        apart = jets if self.generic is None else self.generic(batch, tangents=False)
+        apart = jets if self.generic is None else self.generic(batch)
         signature = signatures(self.evaluation.calculus.field, apart).tolist()
         for row in torch.nonzero(good.any(1)).flatten().tolist():
             where = torch.nonzero(good[row]).flatten().tolist()
@@ -167,7 +167,7 @@ class Acceptance:
             batch = batch if scale == 1 else batch * scale
             kept, self.evaluation.record = self.evaluation.record, Record(wanted=wanted)
             try:
-                self.evaluation(batch, tangents=False, watched=True)
+                self.evaluation(batch, watched=True)
                 flips = self.evaluation.record.flips
             finally:
                 self.evaluation.record = kept

@@ -68,7 +68,7 @@ def check_agreement(evaluation: Evaluation, seed: int) -> None:
             if not all(_same(together, _run(subject, plain, batch)) for _ in range(_REPEATS)):
                 raise _unsteady(subject, plain, batch)
             raise InvalidInput(f"the inputs of a batch see one another in {subject.name}{_hint(subject, plain, batch)}")
-    shadows = evaluation(batch, tangents=False, watched=True)
+    shadows = evaluation(batch, watched=True)
     for name, jet in zip(subject.axes, shadows, strict=True):
         if not bool(torch.isfinite(jet.shadow).all()):
             raise Undecided(

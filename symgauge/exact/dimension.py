@@ -100,7 +100,7 @@ class _Search:
         record = self.evaluation.record
         if record.sides:
             record.moving = True
-            self.evaluation(self.evaluation.inputs.draw(2, self.acceptance.generator), tangents=False, watched=True)
+            self.evaluation(self.evaluation.inputs.draw(2, self.acceptance.generator), watched=True)
             record.moving = False
         scales = _SCALES[:1] if isinstance(self.evaluation.inputs, Tokens) else _SCALES
         for fewer in (1, _OFTEN):
@@ -231,8 +231,8 @@ def _random_point(subject: Subject, primes: Sequence[int], seed: int, device: st
     for i in range(_POINTS if first.record.sides else 0):
         theta = random_point(subject, seed + 7919 * i)
         evaluation = _evaluation(subject, theta, primes[0], seed, device)
-        evaluation(batch[:1], tangents=False, watched=True)
-        evaluation(batch, tangents=False, watched=True)
+        evaluation(batch[:1], watched=True)
+        evaluation(batch, watched=True)
         stuck = sum(len(p.never_above) + len(p.never_below) for p in pieces(evaluation.record))
         if stuck < fewest:
             best, fewest = theta, stuck

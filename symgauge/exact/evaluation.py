@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import torch
@@ -11,10 +11,12 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import symgauge.arithmetic.rules  # noqa: F401  (registers the rule table)
 from symgauge.arithmetic.carrier import Carrier, wrap
+from symgauge.arithmetic.finite_field import Residues
 from symgauge.arithmetic.jet import Calculus, FirstRoot, Jet
 from symgauge.arithmetic.places import module_names
 from symgauge.arithmetic.record import Record
 from symgauge.arithmetic.run import Run
+from symgauge.arithmetic.tape import Node, pull
 from symgauge.blame import place, said
 from symgauge.errors import InvalidInput, SymgaugeError, UnsupportedOperation
 from symgauge.exact.probes import Tokens
@@ -31,18 +33,34 @@ class Evaluation:
         self.theta = theta
         self.record = Record()
         self._point = calculus.lift(theta, exact=True)
+        self._variables: list[tuple[int, Node | None]] = []
 
-    def _carriers(self, tangents: bool) -> dict[str, Carrier]:
+    def _carriers(self, derivatives: bool) -> dict[str, Carrier]:
         start, result = 0, {}
+        self._variables = []
         for name, p in self.subject.counted:
             block = self.calculus.move(lambda t, i=start, p=p: t[i : i + p.numel()].reshape(p.shape), self._point)  # type: ignore[misc]
-            result[name] = wrap(self.calculus.variable(block, start, tangents), self.calculus)
+            variable = self.calculus.variable(block, derivatives)
+            result[name] = wrap(variable, self.calculus)
             result[name].parameter = name
+            self._variables.append((start, variable.node))
             start += p.numel()
         return result
 
-    def __call__(self, batch: Tensor, tangents: bool, watched: bool = False) -> list[Jet]:
-        """The outputs that count, each (batch, …), as jets; with ``tangents``, by every parameter.
+    def rows(self, seeds: Sequence[tuple[Node, Residues, Tensor | None]], groups: int) -> Residues:
+        """Rows (n · groups, P) of the Jacobian of combinations of the last run's values, see :func:`pull`."""
+        found = pull(self.calculus.field, seeds, groups)
+        blocks = [(start, found[node]) for start, node in self._variables if node in found]
+        count = seeds[0][1].shape[0] * groups
+        parts = max((len(rows.parts()) for _, rows in blocks), default=1)
+        whole = torch.zeros((parts, count, len(self.theta)), dtype=torch.int64, device=self.theta.device)
+        for start, rows in blocks:
+            for part, x in zip(whole, rows.parts(), strict=False):
+                part[:, start : start + x[0, 0].numel()] = x.reshape(count, -1)
+        return Residues(*whole)
+
+    def __call__(self, batch: Tensor, derivatives: bool = False, watched: bool = False) -> list[Jet]:
+        """The outputs that count, each (batch, …), as jets; with ``derivatives``, :meth:`rows` can be asked for.
 
         ``watched``: note on which sides of thresholds the inputs are (see :class:`Record`).
         """
@@ -51,7 +69,7 @@ class Evaluation:
         argument: Tensor = batch
         if not isinstance(self.inputs, Tokens):
             argument = wrap(calculus.lift(batch, exact=True), calculus)
-        carriers = self._carriers(tangents)
+        carriers = self._carriers(derivatives)
         run = Run(subject.memory, carriers, self.record)
         run.adopt([argument])
         calculus.record = self.record if watched else None

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Collection
 
 import torch
 from torch import Tensor
 
-from symgauge.arithmetic.finite_field import Residues, gathered
+from symgauge.arithmetic.finite_field import Residues
 from symgauge.arithmetic.jet import Jet
+from symgauge.arithmetic.tape import Node
 from symgauge.errors import Undecided, UnsupportedOperation
 from symgauge.exact.acceptance import Acceptance, Key
 from symgauge.exact.evaluation import Evaluation
-from symgauge.exact.outputs import Positions, by_position, numbered, signatures
+from symgauge.exact.outputs import Positions, numbered, signatures
 from symgauge.exact.rank import Echelon
 from symgauge.exact.result import Output
 
 PER_POSITION = 16
 """Random directions in which each position's output is looked at (all, if it is narrower)."""
-_MEMORY = 3e7
-"""Bytes that one array of tangents may take; probes are run in batches that keep to it."""
+_MIXTURES = 2
+"""Random combinations of all rows of a batch: if a row is new, each is in the old span with probability 1/p only."""
+_MEMORY = 6e7
+"""Bytes that one array of rows may take; probes are run in batches that keep to it."""
+
+
+Probe = tuple[Tensor, dict[int, Key]]
+"""A sequence, and the positions of its outputs that are looked at."""
 
 
 class JacobianRows:
@@ -34,7 +42,7 @@ class JacobianRows:
         self.echelon = Echelon(self.field, columns, device)
         self.generator = torch.Generator().manual_seed(seed)
         self.rows = self.positions = self.sequences = self.slope = 0
-        self.used: list[tuple[Tensor, dict[int, Key]]] = []
+        self.used: list[Probe] = []
         """Inputs so far, with the positions looked at."""
         self.seconds = {"probing": 0.0, "jacobian": 0.0, "rank": 0.0}
 
@@ -47,22 +55,19 @@ class JacobianRows:
     def _per(self, width: int) -> int:
         return max(1, min(PER_POSITION, width - (self.output == "probabilities")))
 
-    def _directions(self, width: int) -> Tensor:
-        """Random output directions (width, per position); for probabilities they annihilate a shift of all logits."""
-        per = self._per(width)
-        if self.output == "probabilities":
-            d = torch.randint(1, self.field.p, (width - 1, per), generator=self.generator)
-            return torch.cat([d, (self.field.p - d.sum(0) % self.field.p)[None] % self.field.p])
-        if per == width:
-            return torch.eye(width, dtype=torch.int64)
-        return torch.randint(1, self.field.p, (width, per), generator=self.generator)
+    def _random(self, width: int, count: int) -> Tensor:
+        """Random output directions (count, width); for probabilities they annihilate a shift of all logits."""
+        shift = self.output == "probabilities"
+        d = torch.randint(1, self.field.p, (count, width - shift), generator=self.generator)
+        return torch.cat([d, self.field.p - self.field.reduce(d.sum(1, keepdim=True))], 1) if shift else d
 
-    def _batch_size(self) -> int:
-        widest = max(self.evaluation.calculus.widest, 1)
-        return max(1, int(_MEMORY / (8 * widest * self.echelon.columns)))
+    def _directions(self, width: int) -> Tensor:
+        """Those in which each position is looked at: (per position, width)."""
+        per = self._per(width)
+        return torch.eye(width, dtype=torch.int64) if per == width else self._random(width, per)
 
     def grow(self, wanted: int) -> tuple[int, int]:
-        """Add rows of about ``wanted`` new positions; returns (rows added, rank gained)."""
+        """Add rows of about ``wanted`` new positions; returns (rows looked at, rank gained)."""
         start = time.perf_counter()
         found = self.acceptance.take(wanted)
         self.seconds["probing"] += time.perf_counter() - start
@@ -75,50 +80,123 @@ class JacobianRows:
         """Look at the same positions in other directions of their outputs; returns the rank gained."""
         return self._add(self.used)[1]
 
-    def _add(self, found: list[tuple[Tensor, dict[int, Key]]]) -> tuple[int, int]:
-        added = gained = 0
-        size = self._batch_size()
-        for i in range(0, len(found), size):
-            chunk = found[i : i + size]
+    def _add(self, found: list[Probe]) -> tuple[int, int]:
+        looked = sum(self._count(keys) for _, keys in found)
+        before = self.echelon.rank
+        self.rows += looked
+        if before and not self._news(found):
+            return looked, 0
+        for chunk in self._chunks(found, max((self._count(keys) for _, keys in found), default=1)):
+            rows = self._timed(chunk, self._each, watched=not before)
             start = time.perf_counter()
-            rows = self._jacobian(chunk)
-            middle = time.perf_counter()
-            gained += self.echelon.add(rows)
-            self.seconds["jacobian"] += middle - start
-            self.seconds["rank"] += time.perf_counter() - middle
-            added += rows.shape[0]
-        self.rows += added
-        return added, gained
+            self.echelon.add(rows)
+            self.seconds["rank"] += time.perf_counter() - start
+        return looked, self.echelon.rank - before
 
-    def _jacobian(self, chunk: list[tuple[Tensor, dict[int, Key]]]) -> Residues:
+    def _news(self, found: list[Probe]) -> bool:
+        """Whether any row of these is new, by random combinations of all of them: far less work than the rows."""
+        return any(
+            not bool(self.echelon.contains(self._timed(chunk, self._mixed)).all())
+            for chunk in self._chunks(found, _MIXTURES)
+        )
+
+    def _count(self, positions: Collection[int]) -> int:
+        """Rows of one sequence."""
+        start, total = 0, 0
+        for count, width in self.acceptance.widths:
+            total += sum(start <= p < start + count for p in positions) * self._per(width)
+            start += count
+        return total
+
+    def _chunks(self, found: list[Probe], rows: int) -> list[list[Probe]]:
+        """Batches for one pass, where each sequence has so many rows."""
+        widest = max(self.evaluation.calculus.widest, self.echelon.columns)
+        size = max(1, int(_MEMORY / (8 * widest * max(rows, 1))))
+        return [found[i : i + size] for i in range(0, len(found), size)]
+
+    def _timed(
+        self, chunk: list[Probe], rows: Callable[[list[Probe], list[Positions]], Residues], watched: bool = True
+    ) -> Residues:
+        start = time.perf_counter()
         batch = torch.stack([sequence for sequence, _ in chunk])
-        jets = self.evaluation(batch, tangents=True, watched=True)
+        jets = self.evaluation(batch, derivatives=True, watched=watched)
         self._compare(jets, chunk)
-        blocks = []
-        for outputs in numbered(jets):
-            _check(outputs.jet)
-            self.slope = max(self.slope, outputs.jet.slope + 1)
-            blocks += self._rows(outputs, chunk)
-        return gathered(torch.cat, blocks)
+        outputs = numbered(jets)
+        for each in outputs:
+            _check(each.jet)
+            self.slope = max(self.slope, each.jet.slope + 1)
+        result = rows(chunk, outputs)
+        self._jumps()
+        self.seconds["jacobian"] += time.perf_counter() - start
+        return result
 
-    def _rows(self, outputs: Positions, chunk: list[tuple[Tensor, dict[int, Key]]]) -> list[Residues]:
-        """Rows (…, P) of one output."""
-        jet, inside = outputs.jet, range(outputs.start, outputs.start + outputs.count)
-        picks = [(i, p - outputs.start) for i, (_, keys) in enumerate(chunk) for p in keys if p in inside]
-        per = self._per(outputs.width)
-        if jet.tangent is None or not picks:
-            return [
-                Residues(torch.zeros((len(picks) * per, self.echelon.columns), dtype=torch.int64, device=self.device))
-            ]
-        sequence, position = torch.tensor(picks, device=self.device).mT
-        shape = by_position(jet.shadow).shape
-        picked = jet.tangent.map(lambda t: t.expand(-1, *jet.shape).reshape(t.shape[0], *shape)[:, sequence, position])
-        projected = self.field.matmul(picked, Residues(self._directions(shape[-1]).to(self.device)))
-        rows = projected.map(lambda t: t.reshape(t.shape[0], -1))  # (span, rows)
-        whole = self.evaluation.calculus.widen(rows, jet.span, (0, self.echelon.columns))
-        return [whole.map(lambda t: t.mT.contiguous())]
+    def _each(self, chunk: list[Probe], outputs: list[Positions]) -> Residues:
+        """Rows (…, P): every position of every sequence in its directions."""
+        used = [0] * len(chunk)
+        """Rows of each sequence so far; all sequences have their rows in one array, see :func:`pull`."""
+        filled = []
+        for each in outputs:
+            directions = self._directions(each.width)
+            places = []
+            for i, (_, keys) in enumerate(chunk):
+                for p in keys:
+                    if each.start <= p < each.start + each.count:
+                        places += [(used[i] + j, i, p - each.start, j) for j in range(len(directions))]
+                        used[i] += len(directions)
+            filled.append((each, directions, torch.tensor(places, dtype=torch.int64).reshape(-1, 4).mT))
+        n, groups = max(used), len(chunk)
+        seeds = []
+        for each, directions, (row, sequence, position, direction) in filled:
+            coefficients = torch.zeros((n, groups, each.count, each.width), dtype=torch.int64)
+            coefficients[row, sequence, position] = directions[direction]
+            seeds.append((each, coefficients))
+        valid = torch.arange(n)[:, None] < torch.tensor(used)
+        whole = self._pulled(seeds, n, groups)
+        keep = torch.nonzero(valid.reshape(-1)).flatten().to(self.device)
+        return whole.map(lambda x: x[keep])
 
-    def _compare(self, jets: list[Jet], chunk: list[tuple[Tensor, dict[int, Key]]]) -> None:
+    def _mixed(self, chunk: list[Probe], outputs: list[Positions]) -> Residues:
+        """A few random combinations (…, P) of all rows."""
+        seeds = []
+        for each in outputs:
+            coefficients = torch.zeros((_MIXTURES, len(chunk), each.count, each.width), dtype=torch.int64)
+            for i, (_, keys) in enumerate(chunk):
+                inside = [p - each.start for p in keys if each.start <= p < each.start + each.count]
+                drawn = self._random(each.width, _MIXTURES * len(inside))
+                coefficients[:, i, inside] = drawn.reshape(_MIXTURES, len(inside), each.width)
+            seeds.append((each, coefficients))
+        return self._pulled(seeds, _MIXTURES, 1)
+
+    def _pulled(self, seeds: list[tuple[Positions, Tensor]], n: int, groups: int) -> Residues:
+        """Rows (n · groups, P) of combinations with these coefficients (n, batch, positions, width)."""
+        given: list[tuple[Node, Residues, Tensor | None]] = []
+        for each, coefficients in seeds:
+            if each.jet.node is not None:
+                shape = each.jet.shape
+                owner = torch.arange(shape[0], device=self.device).reshape(-1, *[1] * (len(shape) - 1)).expand(shape)
+                given.append((each.jet.node, Residues(coefficients.reshape(n, *shape).to(self.device)), owner))
+        if not given:
+            return Residues(torch.zeros((n * groups, self.echelon.columns), dtype=torch.int64, device=self.device))
+        return self.evaluation.rows(given, groups)
+
+    def _jumps(self) -> None:
+        """Derivatives of the distances at which the function may jump."""
+        samples = self.evaluation.record.without_rows()
+        by_node: dict[Node, list[tuple[int, int]]] = {}
+        for i, sample in enumerate(samples):
+            assert sample.node is not None
+            by_node.setdefault(sample.node, []).append((i, sample.entry))
+        seeds: list[tuple[Node, Residues, Tensor | None]] = []
+        for node, places in by_node.items():
+            one = torch.zeros((len(samples), node.shape.numel()), dtype=torch.int64, device=self.device)
+            one[tuple(torch.tensor(places, device=self.device).mT)] = 1
+            seeds.append((node, Residues(one.reshape(-1, *node.shape)), None))
+        if seeds:
+            rows = self.evaluation.rows(seeds, 1)
+            for i, sample in enumerate(samples):
+                sample.row, sample.node = rows.map(lambda x, i=i: x[i].clone()), None  # type: ignore[misc]
+
+    def _compare(self, jets: list[Jet], chunk: list[Probe]) -> None:
         """The values must be those of the pass that chose these inputs."""
         if self.acceptance.generic is not None:  # keys are of another point
             return

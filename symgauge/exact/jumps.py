@@ -39,19 +39,11 @@ def jumping(record: Record, echelon: Echelon) -> tuple[int, tuple[str, ...]]:
 
 def _moves(samples: Sequence[Jump], kernel: Residues, echelon: Echelon, step: bool) -> Residues | None:
     """Rows (…, nullity): what must vanish on a kernel vector that moves no jump of this unit."""
-    field, columns = echelon.field, echelon.columns
+    field = echelon.field
     if len(samples) < 2 and not step:
         return None
-    rows = []
-    for s in samples:
-        row = torch.zeros((columns,), dtype=torch.int64, device=kernel.re.device)
-        parts = []
-        for part in s.tangent.parts():
-            whole = row.clone()
-            whole[s.span[0] : s.span[1]] = part.to(row.device)
-            parts.append(whole[None])
-        rows.append(Residues(*parts))
-    along = field.matmul(gathered(torch.cat, rows), kernel.map(lambda t: t.mT))  # (samples, nullity)
+    rows = gathered(torch.stack, [s.row for s in samples if s.row is not None])
+    along = field.matmul(rows, kernel.map(lambda t: t.mT))  # (samples, nullity)
     if step:
         return along
     distance = gathered(torch.stack, [Residues(s.distance.re, s.distance.im) for s in samples]).map(

@@ -89,7 +89,7 @@ def _score(subject: Subject, inputs: Tokens, theta: Tensor, primes: Sequence[int
         calculus = Calculus(FiniteField(prime))
         calculus.stop_at_first_root = True
         try:
-            Evaluation(subject, theta, calculus)(batch, tangents=False)
+            Evaluation(subject, theta, calculus)(batch)
         except FirstRoot as root:
             if tuple(root.in_base_field.shape[:2]) != tuple(batch.shape):
                 return None

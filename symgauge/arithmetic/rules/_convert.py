@@ -33,7 +33,7 @@ def filled(calculus: Calculus, like: Jet, value: float) -> Jet:
 
 def value_alone(x: Jet) -> Jet:
     """The same numbers as a constant: what a derivative is multiplied by."""
-    return replace(x, tangent=None, span=(0, 0))
+    return replace(x, node=None)
 
 
 def total(calculus: Calculus, x: Jet, dims: list[int], keepdim: bool = False) -> Jet:

@@ -69,7 +69,7 @@ def _convolution(
         order = [*range(channels + 1), *range(channels + 2, t.dim(), 2), *range(channels + 1, t.dim(), 2)]
         return t.permute(order).reshape(*t.shape[:channels], groups, -1, math.prod(space))
 
-    x = c.move(patches, x, patches)
+    x = c.move(patches, x)
     filters = c.move(lambda t: t.reshape(1, groups, t.shape[0] // groups, -1), weight)
     result = c.matmul(filters, x)
     result = c.move(lambda t: t.reshape(t.shape[0], weight.shape[0], *space), result)

@@ -16,7 +16,7 @@ aten = torch.ops.aten
 
 @rule(aten.embedding)
 def _embedding(c: Calculus, weight: Jet, indices: Tensor, *_: Any, **__: Any) -> Jet:
-    return c.move(lambda t: t[indices], weight, lambda t: t[:, indices])
+    return c.move(lambda t: t[indices], weight)
 
 
 def _whole(indices: list[Tensor | None]) -> tuple[Any, ...]:

@@ -26,7 +26,7 @@ def _found_by(operation: Any, axes: int) -> Any:
                 *t.shape[: t.dim() - axes], *index.shape[-axes:]
             )
 
-        return c.move(look_up, x, look_up), index
+        return c.move(look_up, x), index
 
     return pool
 

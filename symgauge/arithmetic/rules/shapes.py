@@ -28,19 +28,19 @@ def _unsafe_view(c: Calculus, x: Jet, shape: list[int]) -> Jet:
 @rule(aten.view, view=True)
 def _view(c: Calculus, x: Jet, shape: list[int]) -> Jet:
     target = x.shadow.reshape(shape).shape
-    return c.move(lambda t: t.reshape(target), x, lambda t: t.reshape(t.shape[0], *target))
+    return c.move(lambda t: t.reshape(target), x)
 
 
 @rule(aten.permute, view=True)
 def _permute(c: Calculus, x: Jet, dims: list[int]) -> Jet:
     order = [_axis(x, d) for d in dims]
-    return c.move(lambda t: t.permute(order), x, lambda t: t.permute(0, *(d + 1 for d in order)))
+    return c.move(lambda t: t.permute(order), x)
 
 
 @rule(aten.transpose, view=True)
 def _transpose(c: Calculus, x: Jet, a: int, b: int) -> Jet:
     a, b = _axis(x, a), _axis(x, b)
-    return c.move(lambda t: t.transpose(a, b), x, lambda t: t.transpose(a + 1, b + 1))
+    return c.move(lambda t: t.transpose(a, b), x)
 
 
 @rule(aten.t, view=True)
@@ -58,25 +58,25 @@ def _slice(c: Calculus, x: Jet, dim: int = 0, start: int | None = None, end: int
     dim = _axis(x, dim)
     cut = slice(start, end, step)
     where = (slice(None),) * dim + (cut,)
-    return c.move(lambda t: t[where], x, lambda t: t[(slice(None), *where)])
+    return c.move(lambda t: t[where], x)
 
 
 @rule(aten.select, view=True)
 def _select(c: Calculus, x: Jet, dim: int, index: int) -> Jet:
     dim = _axis(x, dim)
-    return c.move(lambda t: t.select(dim, index), x, lambda t: t.select(dim + 1, index))
+    return c.move(lambda t: t.select(dim, index), x)
 
 
 @rule(aten.unsqueeze, view=True)
 def _unsqueeze(c: Calculus, x: Jet, dim: int) -> Jet:
     dim = _axis(x, dim, extra=1)
-    return c.move(lambda t: t.unsqueeze(dim), x, lambda t: t.unsqueeze(dim + 1))
+    return c.move(lambda t: t.unsqueeze(dim), x)
 
 
 @rule(aten.squeeze, view=True)
 def _squeeze(c: Calculus, x: Jet, *dim: Any) -> Jet:
     target = x.shadow.squeeze(*dim).shape
-    return c.move(lambda t: t.reshape(target), x, lambda t: t.reshape(t.shape[0], *target))
+    return c.move(lambda t: t.reshape(target), x)
 
 
 @rule(aten.detach, aten.alias, view=True)
