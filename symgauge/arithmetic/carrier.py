@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_map
 
 from symgauge.arithmetic import complex_pairs, decompositions
+from symgauge.arithmetic.arguments import leaves, mapped
 from symgauge.arithmetic.jet import Calculus, Jet
 from symgauge.arithmetic.places import where
 from symgauge.errors import UnsupportedOperation
@@ -110,7 +110,7 @@ def _by_rule(func: Any, key: Any, args: Any, kwargs: Any) -> Any:
     if target is not None and not isinstance(target, Carrier):
         raise UnsupportedOperation(_ordinary_target(func))
     calculus = first.calculus
-    plain_args, plain_kwargs = tree_map(_to_jet, (args, kwargs))
+    plain_args, plain_kwargs = mapped(_to_jet, (args, kwargs))
     outcome = _RULES[key](calculus, *plain_args, **plain_kwargs)
     dtype = kwargs.get("dtype") or _result_dtype(args, first)
     if target is not None:
@@ -163,9 +163,7 @@ def _reshaped(func: Any, target: Carrier, view: Any) -> Carrier:
 
 
 def _first_carrier(args: Any, kwargs: Any) -> Carrier:
-    found: list[Carrier] = []
-    tree_map(lambda x: found.append(x) if isinstance(x, Carrier) else None, (args, kwargs))
-    return found[0]
+    return next(x for x in leaves((args, kwargs)) if isinstance(x, Carrier))
 
 
 def _to_jet(x: Any) -> Any:
@@ -174,8 +172,7 @@ def _to_jet(x: Any) -> Any:
 
 def _result_dtype(args: Any, first: Carrier) -> torch.dtype:
     """The dtype that the result pretends to have: the widest among its carriers, as type promotion would give."""
-    dtypes: list[torch.dtype] = []
-    tree_map(lambda x: dtypes.append(x.dtype) if isinstance(x, Carrier) else None, args)
+    dtypes = [x.dtype for x in leaves(args) if isinstance(x, Carrier)]
     result = dtypes[0] if dtypes else first.dtype
     for dtype in dtypes[1:]:
         result = torch.promote_types(result, dtype)

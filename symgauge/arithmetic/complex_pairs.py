@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_any, tree_map
 
 from symgauge.arithmetic import decompositions
+from symgauge.arithmetic.arguments import leaves, mapped
 from symgauge.errors import UnsupportedOperation
 
 aten = torch.ops.aten
@@ -48,7 +48,7 @@ class Pair(Tensor):
 
 def involved(func: Any, args: Any, kwargs: Any) -> bool:
     """Whether an operation on exact tensors takes or gives complex ones."""
-    return func.overloadpacket in _MAKE_COMPLEX or bool(tree_any(_is_complex, (args, kwargs)))
+    return func.overloadpacket in _MAKE_COMPLEX or any(map(_is_complex, leaves((args, kwargs))))
 
 
 def _is_complex(x: Any) -> bool:
@@ -137,7 +137,7 @@ def _on_both(func: Any, args: Any, kwargs: Any) -> Any:
                 return _real_tensor(x, _parts(x)[part])
             return x
 
-        results.append(func.overloadpacket(*tree_map(of, args), **tree_map(of, kwargs)))
+        results.append(func.overloadpacket(*mapped(of, args), **mapped(of, kwargs)))
     re, im = results
     if isinstance(re, (tuple, list)):
         return tuple(_pair(r, i) for r, i in zip(re, im, strict=True))

@@ -21,7 +21,7 @@ NOBODY = -1
 
 @dataclass(frozen=True)
 class Cotangent:
-    """``rows`` (n, *shape) with the ``owner`` (*shape) of each entry; without it they are split, (n · groups, *shape)."""
+    """``rows`` (n, *shape) and the ``owner`` (*shape) of each entry; without owners, split: (n·groups, *shape)."""
 
     rows: Residues
     owner: Tensor | None

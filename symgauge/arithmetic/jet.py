@@ -21,10 +21,9 @@ import torch
 from torch import Tensor
 
 from symgauge.arithmetic.finite_field import FiniteField, Residues, gathered
-from symgauge.arithmetic.linear_maps import ByLeft, ByRight, Kept, LinearMap, Move, Times, Total, moves
+from symgauge.arithmetic.linear_maps import ByLeft, ByRight, Kept, LinearMap, Move, Softmax, Times, Total, moves
 from symgauge.arithmetic.record import Record
 from symgauge.arithmetic.tape import Node
-from symgauge.errors import UnsupportedOperation
 
 _LARGEST_POWER = 64
 """Multiples of a logarithm up to this keep their power."""
@@ -67,7 +66,7 @@ def _merge_taint(*jets: Jet) -> Tensor | None:
 
 
 def _traced(fn: Callable[[Sequence[Tensor]], Tensor], like: Sequence[Tensor]) -> Tensor:
-    """Where a move takes its entries from: numbers of those of all arrays one after the other, −1 for a zero it puts in."""
+    """Where a move takes its entries from, numbered through all arrays; −1 for a zero that it puts in."""
     numbers, start = [], 1
     for x in like:
         numbers.append(torch.arange(start, start + x.numel(), device=x.device).reshape(x.shape))
@@ -413,12 +412,7 @@ class Calculus:
             inherited = (x.taint & ~masked).any(dim, keepdim=True)
             row_taint = inherited if row_taint is None else inherited | row_taint
         taint = None if row_taint is None else row_taint & ~masked
-        node = self._node(x.shape, (x, Times(value)))
-        if node is not None:
-            total_slope = Node(shadow.sum(dim, keepdim=True).shape, ((node, Total(x.shape, (dim % x.shadow.dim(),), True)),))
-            spread = self._broadcast(Jet(value, shadow.sum(dim, keepdim=True), total_slope), x.shape)
-            assert spread is not None
-            node = Node(x.shape, ((node, None), (spread, Times(field.neg(value)))))
+        node = self._node(x.shape, (x, Softmax(value, dim % max(x.shadow.dim(), 1))))
         return Jet(value, shadow, node, taint, int(x.depends), x.slope + 3)
 
     def log_softmax(self, x: Jet, dim: int) -> Jet:

@@ -1,8 +1,8 @@
 """The linear maps that derivatives are made of: entry by entry, matrix products, sums, and moves of entries.
 
 Arrays of tangents and of rows have one axis more than the value, in front. ``push`` takes a tangent of the argument to
-one of the result, ``pull`` takes rows the other way (the transposed map), ``pull_owned`` as well for the rows of a batch
-whose entries have owners.
+one of the result, ``pull`` takes rows the other way (the transposed map), and so does ``pull_owned`` for the rows of a
+batch, whose entries have owners.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class Times(LinearMap):
     def push(self, field: FiniteField, t: Residues) -> Residues:
         return field.mul(t, self.factor)
 
-    pull = push
+    def pull(self, field: FiniteField, g: Residues) -> Residues:
+        return self.push(field, g)
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,30 @@ class Kept(LinearMap):
     def push(self, field: FiniteField, t: Residues) -> Residues:
         return t.map(lambda x: torch.where(self.mask, x, 0))
 
-    pull = push
+    def pull(self, field: FiniteField, g: Residues) -> Residues:
+        return self.push(field, g)
+
+
+@dataclass(frozen=True)
+class Softmax(LinearMap):
+    """dx ↦ p·(dx − Σ p·dx) for weights p along an axis; a symmetric matrix."""
+
+    weights: Residues
+    dim: int
+
+    def push(self, field: FiniteField, t: Residues) -> Residues:
+        weighted = field.mul(t, self.weights)
+        total = field.sum(weighted, [self.dim + 1], keepdim=True)
+        return field.sub(weighted, field.mul(total, self.weights))
+
+    def pull(self, field: FiniteField, g: Residues) -> Residues:
+        return self.push(field, g)
+
+    def pull_owned(self, field: FiniteField, g: Cotangent, groups: int) -> Cotangent:
+        owner = None if g.owner is None else one_owner(g.owner, self.dim)
+        if owner is None or g.owner is None:
+            return Cotangent(self.pull(field, g.split(groups).rows), None)
+        return Cotangent(self.pull(field, g.rows), owner.unsqueeze(self.dim).expand(g.owner.shape))
 
 
 @dataclass(frozen=True)
@@ -244,4 +268,3 @@ def moves(index: Tensor, shapes: Sequence[torch.Size]) -> list[Move]:
         result.append(Move(torch.where(inside, index - start, -1), shape))
         start += size
     return result
-

@@ -12,10 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves, tree_map
 from torch.utils.weak import WeakIdKeyDictionary
 
 from symgauge.arithmetic import decompositions
+from symgauge.arithmetic.arguments import leaves, mapped
 from symgauge.arithmetic.carrier import Carrier, exactly
 from symgauge.arithmetic.complex_pairs import Pair
 from symgauge.arithmetic.places import current, where
@@ -67,7 +67,7 @@ class Run(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        tensors = [x for x in tree_leaves((args, kwargs)) if isinstance(x, Tensor)]
+        tensors = [x for x in leaves((args, kwargs)) if isinstance(x, Tensor)]
         if _views(func) and not any(isinstance(x, (Carrier, Pair)) for x in tensors):
             result = func(*args, **kwargs)  # it shares its memory, by which it is recognised when it is used
             if any(x in self._decided for x in tensors):
@@ -92,7 +92,7 @@ class Run(TorchDispatchMode):
                 exact = True
             elif self.memory.find(x) or self.scratch.find(x):
                 exact = True
-                args, kwargs = tree_map(lambda y, x=x: self._exact_of(x) if y is x else y, (args, kwargs))
+                args, kwargs = mapped(lambda y, x=x: self._exact_of(x) if y is x else y, (args, kwargs))  # type: ignore[misc]
             elif x.requires_grad:
                 raise UnsupportedOperation(
                     f"a tensor of shape {tuple(x.shape)} that requires gradients is used{where()} but is no registered "
@@ -101,10 +101,10 @@ class Run(TorchDispatchMode):
                 )
         if exact:
             result = exactly(func, args, kwargs)
-            self.adopt(tree_leaves(result))
+            self.adopt(leaves(result))
             if scratch is not None:
                 self._write_back(scratch, result)
-            if any(isinstance(x, Carrier) and x.jet.depends for x in tree_leaves((args, kwargs))):
+            if any(isinstance(x, Carrier) and x.jet.depends for x in leaves((args, kwargs))):
                 self._decide(result)
             return result
         if torch.Tag.nondeterministic_seeded in func.tags:
@@ -118,7 +118,7 @@ class Run(TorchDispatchMode):
 
     def _decide(self, result: Any) -> None:
         """Ordinary tensors that come out of exact ones are decisions by the float64 reference."""
-        for x in tree_leaves(result):
+        for x in leaves(result):
             if isinstance(x, Tensor) and not isinstance(x, (Carrier, Pair)):
                 self._decided[x] = True
 

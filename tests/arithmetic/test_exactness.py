@@ -14,8 +14,8 @@ from symgauge.arithmetic.carrier import Carrier, wrap
 from symgauge.arithmetic.finite_field import FiniteField
 from symgauge.arithmetic.jet import Calculus
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
-from tests.arithmetic.derivatives import both_ways
 from tests.arithmetic.cases import CONSTANT, planes, seeded, square, symmetric, volume
+from tests.arithmetic.derivatives import both_ways
 
 X = torch.linspace(0.4, 3.1, 24, dtype=torch.float64).sin().reshape(2, 3, 4) * 1.7 + 0.05
 KERNEL = seeded((3, 3, 2))
