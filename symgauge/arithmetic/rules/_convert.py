@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from symgauge.arithmetic.jet import Calculus, Jet
+from symgauge.arithmetic.linear_maps import padded
 
 
 def as_jet(calculus: Calculus, x: Jet | Tensor | float, device: torch.device | None = None) -> Jet:
@@ -57,3 +58,12 @@ def last(calculus: Calculus, x: Jet, dim: int) -> Jet:
 def back(calculus: Calculus, x: Jet, dim: int) -> Jet:
     """The last axis moved to ``dim``."""
     return calculus.move(lambda t: t.movedim(-1, dim), x)
+
+
+def summed_rows(calculus: Calculus, x: Jet, index: Tensor, n: int) -> Jet:
+    """(m, k) → (n, k): row i is added to row index[i]."""
+    order = torch.argsort(index, stable=True)
+    counts = torch.bincount(index, minlength=n)
+    table = padded(order, counts, int(counts.max()) if len(counts) else 0, len(order))
+    rows = calculus.move(lambda t: torch.cat([t, t.new_zeros((1, t.shape[1]))])[table], x)
+    return calculus.sum(rows, [1])

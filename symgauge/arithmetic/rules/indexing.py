@@ -9,7 +9,7 @@ from torch import Tensor
 
 from symgauge.arithmetic.carrier import rule
 from symgauge.arithmetic.jet import Calculus, Jet
-from symgauge.arithmetic.rules._convert import as_jet, both
+from symgauge.arithmetic.rules._convert import as_jet, both, summed_rows
 
 aten = torch.ops.aten
 
@@ -62,24 +62,18 @@ def _index_put(
 
 
 def _summed_at(c: Calculus, numbers: Tensor, source: Jet, shape: torch.Size) -> Jet:
-    """Σ of the values that fall on the same entry, as a product with the 0/1 incidence matrix."""
-    flat = numbers.flatten()
-    incidence = torch.zeros(shape.numel(), flat.numel(), dtype=torch.float64, device=flat.device)
-    incidence[flat, torch.arange(flat.numel(), device=flat.device)] = 1.0
+    """Σ of the values that fall on the same entry."""
     column = c.move(lambda t: t.reshape(-1, 1), source)
-    return c.move(lambda t: t.reshape(shape), c.matmul(c.lift(incidence), column))
+    return c.move(lambda t: t.reshape(shape), summed_rows(c, column, numbers.flatten(), shape.numel()))
 
 
 @rule(aten.index_add)
 def _index_add(c: Calculus, x: Jet, dim: int, index: Tensor, source: Jet | Tensor, *, alpha: float = 1) -> Jet:
     target, added = both(c, x, source)
-    n, m = target.shape[dim], index.numel()
-    incidence = torch.zeros(n, m, dtype=torch.float64, device=index.device)
-    incidence[index, torch.arange(m, device=index.device)] = float(alpha)
-    front = c.move(lambda t: t.movedim(dim, 0).reshape(m, -1), added)
+    front = c.move(lambda t: t.movedim(dim, 0).reshape(index.numel(), -1), c.scale(added, alpha))
     shape = target.shadow.movedim(dim, 0).shape
-    summed = c.move(lambda t: t.reshape(shape).movedim(0, dim), c.matmul(c.lift(incidence), front))
-    return c.add(target, summed)
+    summed = summed_rows(c, front, index, target.shape[dim])
+    return c.add(target, c.move(lambda t: t.reshape(shape).movedim(0, dim), summed))
 
 
 @rule(aten.scatter)
