@@ -25,7 +25,7 @@ def shown(value: object) -> str:
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
-    """"; did you mean …?" for a near miss, or nothing."""
+    """ "; did you mean …?" for a near miss, or nothing."""
     if not isinstance(word, str):
         return ""
     words, asked = list(known), word[:_MOST].lower()
