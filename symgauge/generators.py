@@ -121,9 +121,7 @@ def generators_where_possible(
     return Generators(torch.cat([empty, *blocks]), tuple(dict.fromkeys(missing)))
 
 
-def _act(
-    family: Symmetry, site: Site, roles: Mapping[str, Tensor], x: Tensor, w: Wiring
-) -> Mapping[str, Tensor] | str:
+def _act(family: Symmetry, site: Site, roles: Mapping[str, Tensor], x: Tensor, w: Wiring) -> Mapping[str, Tensor] | str:
     """The roles that a place moves, or the name of one that it needs and the layout lacks."""
     try:
         with torch.no_grad():
