@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import math
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from symgauge.checks import did_you_mean, is_integer, listed, shown
 from symgauge.errors import InvalidInput
+
+Test = Callable[[Any], bool]
 
 
 def check_fields(record: Any, what: str) -> None:
@@ -19,18 +21,19 @@ def check_fields(record: Any, what: str) -> None:
     Understood are Literal, bool, int, float (finite; integers are numbers, flags are not), str, Fraction, None, unions,
     tuples of any length, dicts, and classes. Raises InvalidInput, with the allowed words and the nearest one.
     """
-    for name, hint in _hints(record.__class__).items():
+    for name, (hint, test) in _hints(record.__class__).items():
         value = getattr(record, name)
-        if not _fits(value, hint):
+        if not test(value):
             words = [word for word in _words(hint) if isinstance(word, str)]
             near = did_you_mean(value, words)
             raise InvalidInput(f"{what} {name!r} must be {_expected(hint)}, not {shown(value)}{near}")
 
 
 @cache
-def _hints(kind: type) -> dict[str, Any]:
+def _hints(kind: type) -> dict[str, tuple[Any, Test]]:
+    """Annotations of the fields of a dataclass, and what tests them."""
     hints = get_type_hints(kind)
-    return {f.name: hints[f.name] for f in dataclasses.fields(kind)}
+    return {f.name: (hints[f.name], _test(hints[f.name])) for f in dataclasses.fields(kind)}
 
 
 def _options(hint: Any) -> tuple[Any, ...]:
@@ -42,31 +45,36 @@ def _words(hint: Any) -> list[object]:
     return [word for option in _options(hint) if get_origin(option) is Literal for word in get_args(option)]
 
 
-def _fits(value: Any, hint: Any) -> bool:
-    return any(_fits_one(value, option) for option in _options(hint))
+@cache
+def _test(hint: Any) -> Test:
+    """What says whether a value is what an annotation asks for; built once, for records are made by the thousand."""
+    tests = [_test_one(option) for option in _options(hint)]
+    return tests[0] if len(tests) == 1 else lambda value: any(test(value) for test in tests)
 
 
-def _fits_one(value: Any, hint: Any) -> bool:
+def _test_one(hint: Any) -> Test:
     origin, arguments = get_origin(hint), get_args(hint)
+    parts = [_test(argument) for argument in arguments if argument is not ...] if origin is not Literal else []
     if hint is Any:
-        return True
+        return lambda value: True
     if origin is Literal:
-        return any(type(value) is type(word) and value == word for word in arguments)
+        return lambda value: any(type(value) is type(word) and value == word for word in arguments)
+    if origin is tuple and arguments[1:] == (...,):
+        return lambda value: isinstance(value, tuple) and all(map(parts[0], value))
     if origin is tuple:
-        return isinstance(value, tuple) and (
-            all(_fits(x, arguments[0]) for x in value)
-            if arguments[1:] == (...,)
-            else len(value) == len(arguments) and all(map(_fits, value, arguments))
+        return lambda value: (
+            isinstance(value, tuple)
+            and len(value) == len(parts)
+            and all(test(x) for test, x in zip(parts, value, strict=True))
         )
     if origin in (dict, Mapping):
-        return isinstance(value, origin) and all(
-            _fits(key, arguments[0]) and _fits(x, arguments[1]) for key, x in value.items()
-        )
+        return lambda value: isinstance(value, origin) and all(parts[0](k) and parts[1](x) for k, x in value.items())
     if hint is int:
-        return is_integer(value)
+        return is_integer
     if hint is float:
-        return (is_integer(value) or isinstance(value, float)) and math.isfinite(value)
-    return isinstance(value, type(None) if hint is None else origin or hint)
+        return lambda value: (is_integer(value) or isinstance(value, float)) and math.isfinite(value)
+    kind = type(None) if hint is None else origin or hint
+    return lambda value: isinstance(value, kind)
 
 
 def _expected(hint: Any) -> str:

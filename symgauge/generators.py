@@ -97,8 +97,10 @@ def generators_where_possible(
     something other than the roles it moves.
     """
     calculus = Calculus(arithmetic)
+    # As the engine has it: a parameter 0.1 is that float, not 1/10. Lifted in one go, which takes as long as one role.
+    point = wrap(calculus.lift(theta, exact=True), calculus)
     # The shift is added in exact arithmetic: θ + 1 in float64 would round, and be another point.
-    roles = {name: wrap(calculus.lift(theta[slot.index]), calculus) + slot.shift for name, slot in layout.slots.items()}
+    roles = {n: point[s.index] + s.shift if s.shift else point[s.index] for n, s in layout.slots.items()}
     blocks, missing = [], []
     for site in family.sites(a, w):
         if not isinstance(site, Site) or not is_integer(site.coordinates):

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Literal
 
 from symgauge.architecture import Architecture, Rotary
@@ -323,4 +324,12 @@ class _Builder:
 
 def wire(architecture: Architecture) -> Wiring:
     """Lay out the roles of an architecture and their wiring."""
+    wiring = _wired(architecture)
+    # All but this dict is immutable, so a caller may do with it as it likes.
+    return replace(wiring, shapes=dict(wiring.shapes))
+
+
+# Every family asks for it. Equal architectures have equal wirings: what == leaves out (``extra``) has no part in them.
+@lru_cache(maxsize=64)
+def _wired(architecture: Architecture) -> Wiring:
     return _Builder(architecture).wiring()

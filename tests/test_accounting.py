@@ -263,6 +263,17 @@ def test_frozen_tensors_keep_families_from_moving_them() -> None:
     assert result.complete
 
 
+def test_decimal_weights_are_the_floats_that_they_are() -> None:
+    """0.1 in a parameter is no 1/10, here as in the engine."""
+    module, a, layout = describe(ATTENTION)
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for p in module.parameters():
+            p.copy_(torch.randint(1, 40, p.shape, generator=generator).double() / 10)
+    fibre = dimension(module, natural_inputs(a), point="own")
+    assert account_for(module, natural_inputs(a), a, layout, fibre=fibre).complete
+
+
 def test_unsettled_ranks_are_not_split() -> None:
     fibre = dataclasses.replace(dimension(Loose(), Vectors(1, 4)), saturated=False)
     result = account_for(Loose(), Vectors(1, 4), None, None, fibre=fibre)

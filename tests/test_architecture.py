@@ -12,6 +12,7 @@ import pytest
 from symgauge.architecture import Architecture, Experts, Latent, Rotary
 from symgauge.errors import InvalidInput
 from symgauge.fields import check_fields
+from symgauge.wiring import wire
 
 SIZES: dict[str, Any] = {"d_model": 4, "heads": 2, "d_k": 2, "d_v": 2}
 VALID: dict[type, dict[str, Any]] = {
@@ -121,6 +122,16 @@ def test_what_makes_sense_is_taken() -> None:
         name="x", experts=Experts(3, 1, 2, routing="sigmoid"),
     )  # fmt: skip
     assert a.groups == 2
+
+
+def test_a_wiring_is_its_callers_own() -> None:
+    a = Architecture(d_model=4, heads=2, d_k=2, d_v=2)
+    before = wire(a)
+    wire(a).shapes.clear()
+    assert wire(a) == before
+    # Wirings are kept by ==, so what that leaves out must have no part in them.
+    assert [f.name for f in dataclasses.fields(Architecture) if not f.compare] == ["extra"]
+    assert wire(a.replace(value_bias=True)) != before
 
 
 def test_kinds_of_annotations() -> None:

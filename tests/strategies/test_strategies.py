@@ -12,7 +12,7 @@ from typing import Any
 import hypothesis
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import InvalidArgument
 
@@ -30,10 +30,13 @@ from tests.numeric.models import MODELS
 
 profiles.activate()
 
+PHASES = (Phase.generate, Phase.shrink)
+"""Without the last one, which explains a failure: it traces every line, and nothing here looks at what it says."""
+
 
 def find(strategy: st.SearchStrategy[Architecture], condition: Callable[[Architecture], bool]) -> Architecture:
     """The simplest example that Hypothesis shrinks to."""
-    return hypothesis.find(strategy, condition, settings=settings(max_examples=100, database=None))
+    return hypothesis.find(strategy, condition, settings=settings(max_examples=100, database=None, phases=PHASES))
 
 
 def axes(a: Architecture) -> list[int]:
@@ -162,7 +165,7 @@ def test_values_follow_from_their_printed_seeds(data: st.DataObject) -> None:
 
 
 def test_a_failing_test_prints_lines_that_reproduce_it(capsys: pytest.CaptureFixture[str]) -> None:
-    @settings(max_examples=5, database=None)
+    @settings(max_examples=5, database=None, phases=PHASES)
     @given(architectures(kinds=["llama"]), st.data())
     def failing(a: Architecture, data: st.DataObject) -> None:
         data.draw(parameters(a))

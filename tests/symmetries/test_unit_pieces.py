@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 import torch
+from torch import nn
 
 from symgauge.accounting import Account, account_for, describe, natural_inputs
 from symgauge.architecture import Architecture, Experts
 from symgauge.errors import InvalidInput
 from symgauge.exact.dimension import dimension
+from symgauge.exact.result import FibreDimension
+from symgauge.layout import Layout
 from symgauge.symmetries.unit_pieces import Units
 from symgauge.wiring import wire
 
@@ -20,20 +25,23 @@ PLACE = "layers.0.ff"
 TRUE = Units(off={PLACE: (1,)}, on={PLACE: (0, 4, 5)})
 
 
-def pushed(a: Architecture, units: Units, explained_by: Units | None) -> Account:
-    """The account of a block whose biases push units to one side for every vector that a norm lets through."""
-    module, a, layout = describe(a)
+@cache
+def measured() -> tuple[nn.Module, Layout, FibreDimension]:
+    """A block whose biases push the units TRUE to one side for every vector that a norm lets through."""
+    module, _, layout = describe(RELU)
     with torch.no_grad():
         for parameter in module.parameters():
             parameter.copy_(torch.randn(parameter.shape, generator=torch.Generator().manual_seed(parameter.numel())))
-        into = {place: module.get_parameter(f"{place}.up.bias".replace(".", "__")) for place in (*units.off, *units.on)}
-        for bias in into.values():
-            bias.zero_()  # so that units which are not pushed are on for some inputs and off for others
-        for places, push in ((units.off, -50.0), (units.on, 50.0)):
-            for place, numbers in places.items():
-                into[place][list(numbers)] += push
-    fibre = dimension(module, natural_inputs(a), point="own")
-    return account_for(module, natural_inputs(a), a, layout, fibre=fibre, units=explained_by)
+        bias = module.get_parameter(f"{PLACE}.up.bias".replace(".", "__"))
+        bias.zero_()  # so that units which are not pushed are on for some inputs and off for others
+        bias[list(TRUE.off[PLACE])] -= 50.0
+        bias[list(TRUE.on[PLACE])] += 50.0
+    return module, layout, dimension(module, natural_inputs(RELU), point="own")
+
+
+def explained(by: Units | None) -> Account:
+    module, layout, fibre = measured()
+    return account_for(module, natural_inputs(RELU), RELU, layout, fibre=fibre, units=by)
 
 
 def gains(account: Account) -> dict[str, int]:
@@ -41,7 +49,7 @@ def gains(account: Account) -> dict[str, int]:
 
 
 def test_dead_and_linear_units_explain_the_rest_of_their_piece() -> None:
-    before, after, found = (pushed(RELU, TRUE, units) for units in (Units(), TRUE, None))
+    before, after, found = map(explained, (Units(), TRUE, None))
     # A dead unit's 3 + 1 + 3 numbers, of which scaling and the norm's null direction are counted before; GL(3) of the
     # others, of which three scalings are, and three biases.
     assert gains(after) == {"dead-units": 5, "linear-units": 9}
@@ -55,7 +63,7 @@ def test_dead_and_linear_units_explain_the_rest_of_their_piece() -> None:
 
 def test_a_wrong_list_of_units_is_caught() -> None:
     claimed = Units(off={PLACE: (1, 2)}, on={PLACE: (0, 4, 3)})
-    wrong = pushed(RELU, TRUE, claimed)
+    wrong = explained(claimed)
     assert not wrong.decided
     assert {f.name: f.violations > 0 for f in wrong.families if f.name in gains(wrong)} == {
         "dead-units": True, "linear-units": True,
@@ -75,7 +83,7 @@ def test_a_wrong_list_of_units_is_caught() -> None:
 )
 def test_units_that_are_not_there_are_refused(units: Units, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
-        pushed(RELU, Units(), units)
+        explained(units)
 
 
 def test_units_of_gated_layers_and_experts() -> None:
