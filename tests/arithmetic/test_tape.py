@@ -49,7 +49,7 @@ def _grid(w: Tensor, x: Tensor) -> Tensor:
 LAYOUTS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "batch first": lambda w, x: torch.tanh(x @ w),
     "flattened": lambda w, x: (x.reshape(-1, WIDTH) @ w).reshape(x.shape) + w[0],
-    "time first": lambda w, x: (x.transpose(0, 1).reshape(-1, WIDTH) @ w).tanh().reshape(LENGTH, -1, WIDTH).movedim(0, 1),
+    "time first": lambda w, x: (x.transpose(0, 1).flatten(0, 1) @ w).tanh().reshape(LENGTH, -1, WIDTH).movedim(0, 1),
     "columns": lambda w, x: (w @ x.reshape(-1, WIDTH).T).T.reshape(x.shape),
     "heads in the batch": lambda w, x: (x.mT.reshape(-1, 1, LENGTH) @ w[:3, :2]).reshape(x.shape[0], -1),
     "embedding": lambda w, x: F.embedding(TOKENS, w) * F.embedding(torch.arange(LENGTH), w) @ w,
