@@ -73,7 +73,7 @@ class Carrier(Tensor):
         self.jet = jet
         self.calculus = calculus
         self.parent = None
-        calculus.widest = max(calculus.widest, jet.shadow.numel() // max(1, jet.shape[0] if jet.shape else 1))
+        calculus.widest = max(calculus.widest, jet.shadow.numel() // calculus.batch)
         self.views = weakref.WeakSet()
         self.run, self.parameter = None, ""
         return self

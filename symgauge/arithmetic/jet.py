@@ -87,8 +87,10 @@ class Calculus:
 
     def __init__(self, field: FiniteField) -> None:
         self.field = field
+        self.batch = 1
+        """Inputs of the present run."""
         self.widest = 0
-        """Largest number of entries per batch item that a carrier had so far, for memory planning."""
+        """Largest number of entries for each of them that a carrier had so far, for memory planning."""
         self.stop_at_first_root = False
         self.record: Record | None = None
         """Where thresholds are noted, if anybody wants to know."""

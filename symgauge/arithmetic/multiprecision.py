@@ -51,7 +51,7 @@ class Multiprecision(Calculus):
         self.digits = digits
         self.context = mpmath.MPContext()  # its own, so that no global precision changes
         self.context.dps = digits
-        self.widest = 0
+        self.batch, self.widest = 1, 0
         self.record = None
         self.uses = set()
 

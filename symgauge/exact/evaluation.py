@@ -74,6 +74,7 @@ class Evaluation:
         run.adopt([argument])
         calculus.record = self.record if watched else None
         self.record.start(len(batch))
+        calculus.batch = max(1, len(batch))
         module = subject.module
         try:
             with (
