@@ -176,11 +176,10 @@ class FiniteField(PrimeField):
         norm = self._inverse(self._add(self._mul(a.re, a.re), self._mul(a.im, a.im)))
         return Residues(self._mul(a.re, norm), self._mul(self._neg(a.im), norm), ex)
 
-    def inverse_of(self, re: int, im: int = 0) -> Residues:
+    def inverse_of(self, re: int, im: int = 0) -> tuple[int, int]:
         """1/(re + im·i) for one element, by Python integers (far quicker than tensors of one entry)."""
         norm = pow(re * re + im * im, -1, self.p)
-        parts = (re * norm % self.p,) if im == 0 else (re * norm % self.p, -im * norm % self.p)
-        return Residues(*(torch.tensor(part) for part in parts))
+        return re * norm % self.p, -im * norm % self.p
 
     def is_zero(self, a: Residues) -> Tensor:
         return a.re == 0 if a.im is None else (a.re == 0) & (a.im == 0)

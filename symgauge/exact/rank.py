@@ -1,147 +1,165 @@
 """Row echelon forms over GF(p²), grown block by block: rank, membership and kernel of a tall stream of rows.
 
-All heavy work is matrix products, so the same code is fast on CPU and CUDA. python-flint is the independent oracle in
-the tests (over GF(p²) through the real form of twice the size).
+Of the reduced echelon form only what stands in the free columns is kept, as centred float64 residues; all heavy work is
+matrix products on it, the same on CPU and CUDA. python-flint is the independent oracle in the tests.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
 
 from symgauge.arithmetic.finite_field import FiniteField, Residues
+from symgauge.arithmetic.modular_products import Parts, add_product, centred, nonzero, residues
 from symgauge.errors import InvalidInput
+from symgauge.exact.elimination import eliminate
 
-_BLOCK = 64
-
-
-def _rows(a: Residues, index: Tensor | slice) -> Residues:
-    return a.map(lambda x: x[index])
-
-
-def _columns(a: Residues, index: Tensor) -> Residues:
-    return a.map(lambda x: x[:, index])
+_PANEL = 128
+"""Rows that are reduced together by those before."""
+_LEAF = 16
+"""Rows in which pivots are sought one by one."""
 
 
 class Echelon:
-    """The reduced row echelon form of all rows added so far; ``columns`` is their length."""
+    """The reduced row echelon form of all rows added so far; ``columns`` is their length.
+
+    ``pivots`` (rank,) are the columns in which it is the identity, in the order of its rows.
+    """
 
     def __init__(self, field: FiniteField, columns: int, device: torch.device | str = "cpu") -> None:
         self.field = field
         self.columns = columns
-        empty = torch.zeros((0, columns), dtype=torch.int64, device=device)
-        self.basis = Residues(empty)
         self.pivots = torch.zeros(0, dtype=torch.int64, device=device)
+        self._free = torch.arange(columns, device=device)
+        self._dependent: Parts = (torch.zeros((0, columns), dtype=torch.float64, device=device),)
+        """The form's entries in the free columns (rank, columns − rank)."""
 
     @property
     def rank(self) -> int:
         return len(self.pivots)
 
+    @property
+    def basis(self) -> Residues:
+        """The rows of the form, (rank, columns)."""
+        return self._placed(self._dependent, self._free, self.pivots)
+
+    def kernel(self) -> Residues:
+        """A basis (columns − rank, columns) of the vectors that every row annihilates (without conjugation)."""
+        return self._placed(tuple(-x.mT for x in self._dependent), self.pivots, self._free)
+
+    def _placed(self, entries: Parts, columns: Tensor, ones: Tensor) -> Residues:
+        """Rows (…, columns) with the given entries, and the identity at ``ones``."""
+        placed = [self.field.zeros((len(ones), self.columns), ones.device) for _ in entries]
+        for whole, part in zip(placed, entries, strict=True):
+            whole[:, columns] = residues(part, self.field.p)
+        placed[0][torch.arange(len(ones), device=ones.device), ones] = 1
+        return Residues(*placed)
+
     def copy(self) -> Echelon:
         """An echelon form that grows on its own from here."""
         twin = Echelon(self.field, self.columns, self.pivots.device)
-        twin.basis, twin.pivots = self.basis, self.pivots
+        # Growing replaces these and does not write into them.
+        twin.pivots, twin._free, twin._dependent = self.pivots, self._free, self._dependent
         return twin
 
-    def reduce(self, rows: Residues) -> Residues:
-        """Rows minus their projection on the span: zero exactly for rows inside it."""
+    def _panels(self, rows: Residues) -> Iterator[Parts]:
         if rows.re.dim() != 2 or rows.shape[1] != self.columns:
             raise InvalidInput(f"rows of length {self.columns} expected, got an array of shape {tuple(rows.shape)}")
-        if not self.rank or not rows.shape[0]:
+        for start in range(0, rows.shape[0], _PANEL):
+            yield tuple(centred(x[start : start + _PANEL], self.field.p) for x in rows.parts())
+
+    def _reduce(self, rows: Parts) -> Parts:
+        """What the form leaves of rows: nothing in the pivot columns, and this (…, columns − rank) in the free ones."""
+        if not self.rank:
             return rows
-        return self.field.sub(rows, self.field.matmul(_columns(rows, self.pivots), self.basis))
+        free, lead = (_columns(rows, index) for index in (self._free, self.pivots))
+        return add_product(free, lead, self._dependent, self.field.p, -1)
+
+    def reduce(self, rows: Residues) -> Residues:
+        """Rows minus their projection on the span: zero exactly for rows inside it.
+
+        Raises:
+            InvalidInput: ``rows`` is not of shape (…, columns).
+        """
+        found = [self._reduce(panel) for panel in self._panels(rows)]
+        extended = any(len(parts) == 2 for parts in found)
+        result = [torch.zeros_like(rows.re) for _ in range(1 + extended)]
+        for i, parts in enumerate(found):
+            for whole, part in zip(result, parts, strict=False):
+                whole[i * _PANEL : (i + 1) * _PANEL, self._free] = residues(part, self.field.p)
+        return Residues(*result)
 
     def contains(self, rows: Residues) -> Tensor:
         """For each row, whether it lies in the span."""
-        return self.field.is_zero(self.reduce(rows)).all(1)
+        outside = [nonzero(self._reduce(panel)).any(1) for panel in self._panels(rows)]
+        return ~torch.cat([torch.zeros(0, dtype=torch.bool, device=rows.re.device), *outside])
 
     def add(self, rows: Residues) -> int:
         """Add rows; returns by how much the rank grew."""
         before = self.rank
-        for start in range(0, rows.shape[0], _BLOCK):
+        for panel in self._panels(rows):
             if self.rank == self.columns:
                 break
-            self._add_block(self.reduce(_rows(rows, slice(start, start + _BLOCK))))
+            self._add(panel)
         return self.rank - before
 
-    def _add_block(self, block: Residues) -> None:
-        """Add a block that is already reduced. Pivots are sought in a narrow window of columns at a time."""
+    def _add(self, rows: Parts) -> None:
+        """Add rows: reduce them, find an echelon form of what is left by halves, and join it to this one."""
+        rows = self._reduce(rows)
+        count = rows[0].shape[0]
+        if count <= _LEAF:
+            self._add_leaf(rows)
+            return
+        part = Echelon(self.field, len(self._free), self.pivots.device)
+        for half in (slice(0, count // 2), slice(count // 2, count)):
+            part._add(tuple(x[half] for x in rows))
+        self._append(part._dependent, part.pivots, part._free)
+
+    def _add_leaf(self, rows: Parts) -> None:
+        """Add a few reduced rows, seeking pivots in a narrow window of columns at a time."""
         while True:
-            live = ~self.field.is_zero(block)
-            block, live = _rows(block, live.any(1)), live[live.any(1)]
-            if not block.shape[0]:
+            live = nonzero(rows)
+            if not bool(live.any()):
                 return
-            window = self._window(live)
-            transform, pivots, found = self._eliminate(_columns(block, window))
-            mixed = self.field.matmul(transform, block)
-            self._append(_rows(mixed, slice(0, found)), window[pivots])
-            block = _rows(mixed, slice(found, None))
+            window = _window(live)
+            transform, pivots = eliminate(_columns(rows, window), self.field)
+            pivots = window[pivots]
+            rest = torch.ones(live.shape[1], dtype=torch.bool, device=live.device)
+            rest[pivots] = False
+            rest = torch.nonzero(rest).flatten()
+            rows = _columns(rows, rest)
+            mixed = add_product(tuple(torch.zeros_like(x) for x in rows), transform, rows, self.field.p)
+            self._append(tuple(x[: len(pivots)] for x in mixed), pivots, rest)
+            rows = tuple(x[len(pivots) :] for x in mixed)
 
-    def _window(self, live: Tensor) -> Tensor:
-        """Columns to look for pivots in: every row's first live one, filled up with those live in the most rows."""
-        width = min(2 * live.shape[0], int(live.any(0).sum()))
-        score = live.sum(0)
-        score[live.to(torch.uint8).argmax(1)] += live.shape[0]
-        return torch.topk(score, max(width, 1)).indices
-
-    def _eliminate(self, small: Residues) -> tuple[Residues, Tensor, int]:
-        """(T, pivots, r): T·small is in reduced echelon form, its first r rows with the given pivot columns."""
-        field, n = self.field, small.shape[0]
-        identity = torch.eye(n, dtype=torch.int64, device=small.re.device)
-        work = small.map(lambda x: torch.cat([x, torch.zeros_like(identity)], 1))
-        work.re[:, small.shape[1] :] = identity
-        pivots: list[int] = []
-        live_rows = torch.arange(n, device=small.re.device)
-        order: list[int] = []
-        for _ in range(n):
-            alive = ~field.is_zero(work.map(lambda x: x[:, : small.shape[1]]))
-            alive[torch.tensor(order, dtype=torch.int64, device=alive.device)] = False
-            candidates = alive.any(1)
-            if not bool(candidates.any()):
-                break
-            row = int(candidates.to(torch.uint8).argmax())
-            column = int(alive[row].to(torch.uint8).argmax())
-            lead = field.inverse_of(*(int(x[row, column]) for x in work.parts()))
-            scaled = field.mul(Residues(*(x[row] for x in work.parts())), lead)
-            factors = Residues(*(x[:, column : column + 1].clone() for x in work.parts()))
-            for part in factors.parts():
-                part[row] = 0
-            work = field.sub(work, field.mul(factors, scaled.map(lambda x: x[None])))
-            for target, source in zip(work.parts(), scaled.parts(), strict=False):
-                target[row] = source
-            pivots.append(column)
-            order.append(row)
-        done = torch.tensor(order, dtype=torch.int64, device=live_rows.device)
-        rest = torch.ones(n, dtype=torch.bool, device=live_rows.device)
-        rest[done] = False
-        arranged = torch.cat([done, live_rows[rest]])
-        transform = work.map(lambda x: x[arranged, small.shape[1] :])
-        return transform, torch.tensor(pivots, dtype=torch.int64, device=live_rows.device), len(pivots)
-
-    def _append(self, rows: Residues, pivots: Tensor) -> None:
-        basis = self.basis
+    def _append(self, rows: Parts, pivots: Tensor, rest: Tensor) -> None:
+        """Join reduced rows: the identity at ``pivots`` and given (k, …) at ``rest``, both among the free columns."""
+        if not len(pivots):
+            return
         if self.rank:
-            basis = self.field.sub(basis, self.field.matmul(_columns(basis, pivots), rows))
-        if (basis.im is None) != (rows.im is None):
-            basis, rows = (Residues(x.re, torch.zeros_like(x.re) if x.im is None else x.im) for x in (basis, rows))
-        self.basis = Residues(*(torch.cat(pair) for pair in zip(basis.parts(), rows.parts(), strict=True)))
-        self.pivots = torch.cat([self.pivots, pivots])
+            above, lead = (_columns(self._dependent, index) for index in (rest, pivots))
+            above = add_product(above, lead, rows, self.field.p, -1)
+            if len(rows) < len(above):
+                rows = (*rows, torch.zeros_like(rows[0]))
+            rows = tuple(torch.cat(pair) for pair in zip(above, rows, strict=True))
+        self._dependent = rows
+        self.pivots = torch.cat([self.pivots, self._free[pivots]])
+        self._free = self._free[rest]
 
-    def kernel(self) -> Residues:
-        """A basis (columns − rank, columns) of the vectors that every row annihilates (without conjugation)."""
-        device = self.pivots.device
-        free = torch.ones(self.columns, dtype=torch.bool, device=device)
-        free[self.pivots] = False
-        free_columns = torch.nonzero(free).flatten()
-        dependent = self.field.neg(_columns(self.basis, free_columns))
 
-        def place(x: Tensor, diagonal: int) -> Tensor:
-            result = torch.zeros((len(free_columns), self.columns), dtype=torch.int64, device=device)
-            result[:, self.pivots] = x.mT
-            result[torch.arange(len(free_columns), device=device), free_columns] = diagonal
-            return result
+def _columns(rows: Parts, index: Tensor) -> Parts:
+    """A copy of some columns."""
+    return tuple(x.index_select(1, index) for x in rows)
 
-        return Residues(place(dependent.re, 1), None if dependent.im is None else place(dependent.im, 0))
+
+def _window(live: Tensor) -> Tensor:
+    """Columns to look for pivots in: every row's first live one, filled up with those live in the most rows."""
+    count = live.shape[0]
+    score = live.sum(0)
+    score[live.to(torch.uint8).argmax(1)] += count * live.any(1)
+    return torch.topk(score, min(2 * count, len(score))).indices
 
 
 def rank(matrix: Tensor, p: int) -> int:
