@@ -16,9 +16,9 @@ from symgauge.arithmetic.modular_products import Parts, add_product, centred, no
 from symgauge.errors import InvalidInput
 from symgauge.exact.elimination import eliminate
 
-_PANEL = 128
+_PANEL = 256
 """Rows that are reduced together by those before."""
-_LEAF = 16
+_LEAF = 32
 """Rows in which pivots are sought one by one."""
 
 
