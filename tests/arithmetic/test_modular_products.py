@@ -65,9 +65,23 @@ def test_the_largest_sums_are_exact(inner: int, worst: int) -> None:
         zero = torch.zeros(len(x), y.shape[1], dtype=torch.float64)
         (found,) = add_product((zero,), (x,), (y,), P)
         assert set(residues(found, P).flatten().tolist()) == {inner * worst * (P // 2) % P}
-    # And uncentred, where the entries are twice as large.
-    top = torch.full((40, inner), P - 1), torch.full((inner, 40), P - 1)
-    assert set(matmul(top[:1], top[1:], P)[0].flatten().tolist()) == {inner % P}
+
+
+@pytest.mark.parametrize("inner", [63, 65, 129, 255, 257, 511])
+def test_the_largest_sums_are_exact_over_the_extension_and_uncentred(inner: int) -> None:
+    """Sums of two parts and residues in [0, p) are twice as large; odd ones would be rounded if nothing was done."""
+    # Both digits odd, and nearly the largest.
+    large = 46339 * BASE + BASE // 2
+    for m, n in ((20, 40), (40, 20)):
+        a = torch.full((m, inner), large)
+        b = torch.full((inner, n), P - 2)
+        assert set(matmul((a,), (b,), P)[0].flatten().tolist()) == {inner * large * (P - 2) % P}
+        zero = torch.zeros(m, n, dtype=torch.float64)
+        x = tuple(torch.full((m, inner), float(BASE // 2), dtype=torch.float64) for _ in range(2))
+        y = tuple(torch.full((inner, n), float(P // 2 - i), dtype=torch.float64) for i in range(2))
+        re, im = (set(residues(z, P).flatten().tolist()) for z in add_product((zero,), x, y, P))
+        assert re == {inner * (BASE // 2) % P}
+        assert im == {inner * (BASE // 2) * (2 * (P // 2) - 1) % P}
 
 
 @given(st.sampled_from((7, 11, *DEFAULT_PRIMES)), st.lists(st.integers(-(2**53) + 2**31, 2**53 - 2**31), min_size=1))

@@ -26,9 +26,9 @@ class Slope(nn.Module):
 
 
 class Stream(nn.Module):
-    """x ↦ U(e_x + W norm(e_x)). The tables U·H with H (width, tokens) are those of rank ≤ width, and any H is reached by E.
+    """x ↦ U(e_x + W norm(e_x)): tables U·H of rank ≤ width, where E reaches any H (width, tokens).
 
-    So the rank is width·(outputs + tokens − width), and the nullity 2·width²: W is free, and so is a basis of the stream.
+    So the rank is width·(outputs + tokens − width), and the nullity 2·width²: W is free, and so is the stream's basis.
     The table lies on its side, as the engine draws rows of token tables again until the first root lies in GF(p).
     """
 
