@@ -140,10 +140,10 @@ class FiniteField(PrimeField):
 
     def matmul(self, a: Residues, b: Residues) -> Residues:
         """Matrix product over the last two axes, batched as :func:`torch.matmul`; both at least two-dimensional."""
-        ex = None if a.ex is None or b.ex is None else self.exponents._matmul(a.ex, b.ex)
-        re, im = (*matmul(a.parts(), b.parts(), self.p), None)[:2]
-        assert re is not None
-        return Residues(re, im, ex)
+        if a.im is None or b.im is None:
+            return self._bilinear(lambda field, x, y: field._matmul(x, y), a, b)
+        re, im = matmul(a.parts(), b.parts(), self.p)
+        return Residues(re, im, None if a.ex is None or b.ex is None else self.exponents._matmul(a.ex, b.ex))
 
     def sum(self, a: Residues, dims: Sequence[int], keepdim: bool = False) -> Residues:
         """Sum over axes; exact for up to 2³² summands."""
