@@ -17,6 +17,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from symgauge.arithmetic.modular_products import matmul
 from symgauge.arithmetic.prime_field import PrimeField
 from symgauge.arithmetic.primes import check_modulus
 
@@ -145,11 +146,8 @@ class FiniteField(PrimeField):
         """Matrix product over the last two axes, batched as :func:`torch.matmul`; both at least two-dimensional."""
         if a.im is None or b.im is None:
             return self._bilinear(lambda field, x, y: field._matmul(x, y), a, b)
-        # Karatsuba: three products of matrices in place of four, for sums that cost next to nothing.
-        re, im = self._matmul(a.re, b.re), self._matmul(a.im, b.im)
-        both = self._matmul(self._add(a.re, a.im), self._add(b.re, b.im))
-        ex = None if a.ex is None or b.ex is None else self.exponents._matmul(a.ex, b.ex)
-        return Residues(self._sub(re, im), self._sub(self._sub(both, re), im), ex)
+        re, im = matmul(a.parts(), b.parts(), self.p)
+        return Residues(re, im, None if a.ex is None or b.ex is None else self.exponents._matmul(a.ex, b.ex))
 
     def sum(self, a: Residues, dims: Sequence[int], keepdim: bool = False) -> Residues:
         """Sum over axes; exact for up to 2³² summands."""

@@ -8,9 +8,8 @@ import torch
 from torch import Tensor
 
 from symgauge.arithmetic.fractions import simple_fractions
+from symgauge.arithmetic.modular_products import matmul
 
-_CHUNK = 64
-"""Longest inner dimension of one float64 product: 2³¹ · 2¹⁶ · 64 ≤ 2⁵³ keeps every sum exact."""
 _EXPONENTS = 1100
 """Exponents of float64 numbers lie between −1100 and 1100."""
 _FEW = 64
@@ -42,18 +41,8 @@ class PrimeField:
         return self.reduce(a * b)
 
     def _matmul(self, a: Tensor, b: Tensor) -> Tensor:
-        """a @ b mod p by float64 products of 31-bit by 16-bit numbers, the inner dimension in chunks."""
-        inner = a.shape[-1]
-        total: Tensor | None = None
-        for start in range(0, max(inner, 1), _CHUNK):
-            left = a[..., start : start + _CHUNK].double()
-            right = b[..., start : start + _CHUNK, :]
-            low = torch.matmul(left, (right & 0xFFFF).double()).to(torch.int64)
-            high = torch.matmul(left, (right >> 16).double()).to(torch.int64)
-            part = self.reduce(self.reduce(high).mul_(1 << 16).add_(low))
-            total = part if total is None else self._add(total, part)
-        assert total is not None
-        return total
+        """a @ b mod p, batched as :func:`torch.matmul`."""
+        return matmul((a,), (b,), self.p)[0]
 
     def _power(self, base: Tensor, exponent: int) -> Tensor:
         """base^exponent, four bits of the exponent at a time."""

@@ -16,9 +16,9 @@ from symgauge.arithmetic.modular_products import Parts, add_product, centred, no
 from symgauge.errors import InvalidInput
 from symgauge.exact.elimination import eliminate
 
-_PANEL = 128
+_PANEL = 256
 """Rows that are reduced together by those before."""
-_LEAF = 16
+_LEAF = 32
 """Rows in which pivots are sought one by one."""
 
 
@@ -74,7 +74,7 @@ class Echelon:
         """What the form leaves of rows: nothing in the pivot columns, and this (…, columns − rank) in the free ones."""
         if not self.rank:
             return rows
-        free, lead = (tuple(x[:, columns] for x in rows) for columns in (self._free, self.pivots))
+        free, lead = (_columns(rows, index) for index in (self._free, self.pivots))
         return add_product(free, lead, self._dependent, self.field.p, -1)
 
     def reduce(self, rows: Residues) -> Residues:
@@ -124,22 +124,22 @@ class Echelon:
             if not bool(live.any()):
                 return
             window = _window(live)
-            transform, pivots = eliminate(tuple(x[:, window] for x in rows), self.field)
+            transform, pivots = eliminate(_columns(rows, window), self.field)
             pivots = window[pivots]
             rest = torch.ones(live.shape[1], dtype=torch.bool, device=live.device)
             rest[pivots] = False
             rest = torch.nonzero(rest).flatten()
-            rows = tuple(x[:, rest] for x in rows)
+            rows = _columns(rows, rest)
             mixed = add_product(tuple(torch.zeros_like(x) for x in rows), transform, rows, self.field.p)
             self._append(tuple(x[: len(pivots)] for x in mixed), pivots, rest)
             rows = tuple(x[len(pivots) :] for x in mixed)
 
     def _append(self, rows: Parts, pivots: Tensor, rest: Tensor) -> None:
-        """Join reduced rows (k, …) that are the identity at ``pivots`` and given at ``rest``, both of the free columns."""
+        """Join reduced rows: the identity at ``pivots`` and given (k, …) at ``rest``, both among the free columns."""
         if not len(pivots):
             return
         if self.rank:
-            above, lead = (tuple(x[:, columns] for x in self._dependent) for columns in (rest, pivots))
+            above, lead = (_columns(self._dependent, index) for index in (rest, pivots))
             above = add_product(above, lead, rows, self.field.p, -1)
             if len(rows) < len(above):
                 rows = (*rows, torch.zeros_like(rows[0]))
@@ -147,6 +147,11 @@ class Echelon:
         self._dependent = rows
         self.pivots = torch.cat([self.pivots, self._free[pivots]])
         self._free = self._free[rest]
+
+
+def _columns(rows: Parts, index: Tensor) -> Parts:
+    """A copy of some columns."""
+    return tuple(x.index_select(1, index) for x in rows)
 
 
 def _window(live: Tensor) -> Tensor:
