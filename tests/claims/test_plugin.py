@@ -86,7 +86,7 @@ def test_the_ledger_is_the_same_under_xdist(run, pytester) -> None:
     assert (pytester.path / "out" / "l.json").read_bytes() == alone
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
