@@ -113,9 +113,13 @@ class Acceptance:
             self._collect(batch)
         return self._choose(wanted)
 
+    @property
+    def available(self) -> int:
+        """Usable positions that were looked at and not handed out yet."""
+        return sum(len(u.fresh(self._seen)) for u in self._pool)
+
     def _enough(self, wanted: int) -> bool:
-        available = sum(len(u.fresh(self._seen)) for u in self._pool)
-        return available >= _CHOICE * wanted and not self._uncovered()
+        return self.available >= _CHOICE * wanted and not self._uncovered()
 
     def _uncovered(self) -> set[int]:
         """Tokens that no usable probe has contained yet: their embedding would look free."""

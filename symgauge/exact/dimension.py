@@ -30,6 +30,9 @@ from symgauge.exact.threads import few_threads
 _EXTRA = 12
 """Rows beyond the rank that must bring nothing new before the rank counts as saturated."""
 
+_SPARE = 64
+"""Positions in a further batch at least, where there are many: to look at them costs next to nothing."""
+
 Progress = Callable[[str, int, int], None]
 """Called as (stage, rank so far, parameters)."""
 
@@ -93,7 +96,8 @@ class _Search:
                 return
             fruitless = fruitless + 1 if added >= _EXTRA and not gained else 0
             self.saturated = self.rank == self.columns or fruitless == 2
-            wanted = max(2, math.ceil(_EXTRA * rows.positions / rows.rows), rows.positions // 5)
+            spare = min(_SPARE, self.acceptance.available // 4)
+            wanted = max(2, math.ceil(_EXTRA * rows.positions / rows.rows), rows.positions // 5, spare)
 
     def cross(self) -> None:
         """Add inputs that put units of a piecewise function on a side where they were rarely, while there are any."""
