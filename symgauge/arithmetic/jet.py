@@ -74,12 +74,8 @@ def _traced(fn: Callable[[Sequence[Tensor]], Tensor], like: Sequence[Tensor]) ->
     return fn(numbers) - 1
 
 
-class FirstRoot(Exception):
-    """Raised at the first square root when ``stop_at_first_root`` asks for it; says which entries have one in GF(p)."""
-
-    def __init__(self, in_base_field: Tensor) -> None:
-        super().__init__("stopped at the first square root")
-        self.in_base_field = in_base_field
+class EnoughRoots(Exception):
+    """Raised by whoever watches square roots, to end the run at one of them."""
 
 
 class Calculus:
@@ -91,7 +87,8 @@ class Calculus:
         """Inputs of the present run."""
         self.widest = 0
         """Largest number of entries for each of them that a carrier had so far, for memory planning."""
-        self.stop_at_first_root = False
+        self.at_root: Callable[[Jet], None] | None = None
+        """Called with the radicand of every square root."""
         self.record: Record | None = None
         """Where thresholds are noted, if anybody wants to know."""
         self.uses: set[str] = set()
@@ -300,9 +297,9 @@ class Calculus:
         return self.mul(a, self.reciprocal(b))
 
     def _root(self, a: Jet) -> tuple[Residues, Tensor]:
+        if self.at_root is not None:
+            self.at_root(a)
         root, failed = self.field.root(a.value)
-        if self.stop_at_first_root:
-            raise FirstRoot(torch.ones_like(failed) if root.im is None else root.im == 0)
         return root, failed | self.field.is_zero(a.value)
 
     def rsqrt(self, a: Jet) -> Jet:

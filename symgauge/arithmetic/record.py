@@ -91,6 +91,8 @@ class Record:
     """While inputs are sought that put stuck units on their other side: what :meth:`Sides.stuck` said of each site."""
     moving: bool = False
     """While a run only shows which thresholds depend on the input."""
+    distinct: bool = False
+    """While places at which all units of a site are the same (a first token, again and again) count once."""
     flips: Tensor | None = None
     """(batch,) inputs of the last run that put a wanted unit on its other side."""
     _turns: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -113,6 +115,10 @@ class Record:
         good = torch.isfinite(distance)
         if taint is not None:
             good = good & ~taint
+        if self.distinct and distance.dim() > 1:
+            places = distance.masked_fill(~good, torch.inf).reshape(-1, distance.shape[-1])
+            distance = torch.unique(places, dim=0)
+            good = torch.isfinite(distance)
         above, below = ((distance > 0) & good).cpu(), ((distance <= 0) & good).cpu()
         known = self.sides.get(key)
         if known is None:

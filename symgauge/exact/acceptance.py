@@ -7,6 +7,7 @@ which pays one token at a time where the module is causal, and falls back to pla
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,6 +23,9 @@ _ENUMERATE = 4096
 """Token spaces up to this size are enumerated, so that running out of inputs is known and not guessed."""
 _CHOICE = 4
 """How many usable positions to collect for each one wanted, so that the fullest sequences can be chosen."""
+
+_TIMES = 4
+"""At how many positions each token is to be looked at, as the position's own token."""
 
 _FLIPS = 48
 """Inputs to take at once that have units on the other side."""
@@ -41,12 +45,15 @@ class Usable:
     def fresh(self, seen: set[Key]) -> dict[int, Key]:
         return {position: key for position, key in self.keys.items() if key not in seen}
 
-    def tokens(self) -> set[int]:
-        """Token ids that the clean outputs depend on."""
+    def own(self) -> list[int]:
+        """The tokens of its clean positions, but of the first, where a token meets no other; all, if outputs are not
+        aligned with inputs."""
         if self.sequence.dim() != 1:
-            return set()
-        reach = max(self.keys) + 1 if self.aligned and len(self.keys) < len(self.sequence) else len(self.sequence)
-        return set(self.sequence[:reach].tolist())
+            return []
+        if not self.aligned:
+            return self.sequence.tolist()
+        tokens = self.sequence.tolist()
+        return [tokens[p] for p in self.keys if p or len(tokens) == 1]
 
 
 class Acceptance:
@@ -73,7 +80,11 @@ class Acceptance:
         self.unusable = 0
         """Positions whose square roots do not exist in the field."""
         self._seen: set[Key] = set()
-        self._covered: set[int] = set()
+        self._covered: Counter[int] = Counter()
+        """How often each token was a position's own in what was handed out, and in all that was found usable."""
+        self._found: Counter[int] = Counter()
+        self._given_up: set[int] = set()
+        """Tokens that are not sought any more."""
         self._pool: list[Usable] = []
         self._urgent: list[Usable] = []
         self._parents: tuple[Tensor, Tensor] | None = None
@@ -111,7 +122,14 @@ class Acceptance:
             if batch is None:
                 break
             self._collect(batch)
+        else:
+            self._given_up |= set(self._uncovered())
         return self._choose(wanted)
+
+    @property
+    def blind(self) -> bool:
+        """Whether some token could not be looked at once, though long sought, so that its embedding looks free."""
+        return any(not self._found[v] for v in self._given_up)
 
     @property
     def available(self) -> int:
@@ -121,11 +139,11 @@ class Acceptance:
     def _enough(self, wanted: int) -> bool:
         return self.available >= _CHOICE * wanted and not self._uncovered()
 
-    def _uncovered(self) -> set[int]:
-        """Tokens that no usable probe has contained yet: their embedding would look free."""
+    def _uncovered(self) -> list[int]:
+        """Tokens that few usable probes have shown yet: their embedding would look free."""
         if not isinstance(self.inputs, Tokens):
-            return set()
-        return set(range(self.inputs.vocabulary)) - self._covered - set().union(*(u.tokens() for u in self._pool))
+            return []
+        return [v for v in range(self.inputs.vocabulary) if self._found[v] < _TIMES and v not in self._given_up]
 
     def _candidates(self) -> Tensor | None:
         if self._todo is not None:
@@ -137,6 +155,11 @@ class Acceptance:
         half = self.batch // 2
         pick = torch.randint(0, len(parents), (half,), generator=self.generator)
         grown = regrow(self.inputs, parents[pick], keep[pick], self.generator)
+        if rare := self._uncovered():
+            # A token whose own roots lie outside GF(p) is rarely usable: it is tried where all before it is.
+            some = torch.arange(0, half, 2)
+            drawn = torch.randint(0, len(rare), (len(some),), generator=self.generator)
+            grown[some, keep[pick[some]]] = torch.tensor(rare)[drawn]
         return torch.cat([grown, self.inputs.draw(self.batch - half, self.generator)])
 
     def _collect(self, batch: Tensor) -> None:
@@ -155,6 +178,7 @@ class Acceptance:
         for row in torch.nonzero(good.any(1)).flatten().tolist():
             where = torch.nonzero(good[row]).flatten().tolist()
             usable = Usable(batch[row], {p: (p, *signature[row][p]) for p in where}, aligned)
+            self._found.update(usable.own())
             if usable.fresh(self._seen):
                 self._pool.append(usable)
 
@@ -200,7 +224,7 @@ class Acceptance:
         self._parents = (parents[best], keep[best])
 
     def _choose(self, wanted: int) -> list[tuple[Tensor, dict[int, Key]]]:
-        """Those with tokens not seen before first, then the fullest: one Jacobian pass then gives the most rows."""
+        """Those with tokens rarely seen before first, then the fullest: one Jacobian pass then gives the most rows."""
         chosen: list[tuple[Tensor, dict[int, Key]]] = []
         have = 0
         for usable in self._urgent:
@@ -209,16 +233,16 @@ class Acceptance:
                 self._seen.update(usable.keys.values())
         self._urgent = []
         self._pool.sort(key=lambda u: -len(u.keys))
-        for only_new_tokens in (True, False):
+        for rare_tokens in (True, False):
             rest = []
             for usable in self._pool:
                 fresh = usable.fresh(self._seen)
-                wants = have < wanted if not only_new_tokens else not usable.tokens() <= self._covered
+                wants = any(self._covered[v] < _TIMES for v in usable.own()) if rare_tokens else have < wanted
                 if fresh and wants:
                     chosen.append((usable.sequence, fresh))
                     have += len(fresh)
                     self._seen.update(usable.keys.values())
-                    self._covered |= usable.tokens()
+                    self._covered.update(usable.own())
                 elif fresh:
                     rest.append(usable)
             self._pool = rest

@@ -84,7 +84,7 @@ class _Search:
         rows.seconds["probing"] += time.perf_counter() - start
         enough = math.ceil(1.05 * (self.columns + _EXTRA) / rows.per_position)
         wanted, fruitless = max(2, enough, rows.positions // 2), 0
-        while not self.saturated:
+        while fruitless < 2 and self.rank < self.columns:
             added, gained = rows.grow(wanted)
             if self.progress is not None:
                 self.progress(f"prime {self.prime}", self.rank, self.columns)
@@ -95,9 +95,9 @@ class _Search:
                     pass
                 return
             fruitless = fruitless + 1 if added >= _EXTRA and not gained else 0
-            self.saturated = self.rank == self.columns or fruitless == 2
             spare = min(_SPARE, self.acceptance.available // 4)
             wanted = max(2, math.ceil(_EXTRA * rows.positions / rows.rows), rows.positions // 5, spare)
+        self.saturated = self.rank == self.columns or not self.acceptance.blind
 
     def cross(self) -> None:
         """Add inputs that put units of a piecewise function on a side where they were rarely, while there are any."""
@@ -227,22 +227,26 @@ def _evaluation(subject: Subject, theta: Tensor, prime: int, key: int, device: s
 
 
 def _random_point(subject: Subject, primes: Sequence[int], seed: int, device: str) -> Tensor:
-    """A random point; of a piecewise function, that of a few at which the most units are on both sides."""
+    """A random point; of a piecewise function, that of a few at which the most units are well on both sides."""
+    first = random_point(subject, seed)
+    evaluation = _evaluation(subject, first, primes[0], seed, device)
+    check_agreement(evaluation, seed)
+    first = with_rooted_embeddings(subject, first, primes, seed, device)
+    if not evaluation.record.sides:
+        return first
     batch = subject.inputs.draw(_WATCHED, torch.Generator().manual_seed(seed))
-    best, fewest = random_point(subject, seed), math.inf
-    first = _evaluation(subject, best, primes[0], seed, device)
-    check_agreement(first, seed)
-    for i in range(_POINTS if first.record.sides else 0):
-        theta = random_point(subject, seed + 7919 * i)
-        evaluation = _evaluation(subject, theta, primes[0], seed, device)
-        evaluation(batch[:1], watched=True)
-        evaluation(batch, watched=True)
-        stuck = sum(len(p.never_above) + len(p.never_below) for p in pieces(evaluation.record))
-        if stuck < fewest:
-            best, fewest = theta, stuck
-        if not stuck:
+    best, fewest = first, (math.inf, math.inf)
+    for i in range(_POINTS):
+        other = seed + 7919 * i
+        theta = with_rooted_embeddings(subject, random_point(subject, other), primes, other, device) if i else first
+        record = _evaluation(subject, theta, primes[0], seed, device).watch(batch)
+        stuck = sum(len(p.never_above) + len(p.never_below) for p in pieces(record))
+        rare = sum(int((above | below).sum()) for _, above, below in (s.stuck(_OFTEN) for s in record.sides.values()))
+        if (stuck, rare) < fewest:
+            best, fewest = theta, (stuck, rare)
+        if not any(fewest):
             break
-    return with_rooted_embeddings(subject, best, primes, seed, device)
+    return best
 
 
 def _result(

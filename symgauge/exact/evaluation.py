@@ -12,7 +12,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 import symgauge.arithmetic.rules  # noqa: F401  (registers the rule table)
 from symgauge.arithmetic.carrier import Carrier, wrap
 from symgauge.arithmetic.finite_field import Residues
-from symgauge.arithmetic.jet import Calculus, FirstRoot, Jet
+from symgauge.arithmetic.jet import Calculus, EnoughRoots, Jet
 from symgauge.arithmetic.places import module_names
 from symgauge.arithmetic.record import Record
 from symgauge.arithmetic.run import Run
@@ -59,6 +59,14 @@ class Evaluation:
                 part[:, start : start + x[0, 0].numel()] = x.reshape(count, -1)
         return Residues(*whole)
 
+    def watch(self, batch: Tensor) -> Record:
+        """On which sides of thresholds distinct places of a batch are."""
+        self.record.distinct = True
+        for part in (batch[:1], batch):  # what the first input alone has is how one sees that others move it
+            self(part, watched=True)
+        self.record.distinct = False
+        return self.record
+
     def __call__(self, batch: Tensor, derivatives: bool = False, watched: bool = False) -> list[Jet]:
         """The outputs that count, each (batch, …), as jets; with ``derivatives``, :meth:`rows` can be asked for.
 
@@ -86,7 +94,7 @@ class Evaluation:
                 run,
             ):
                 found = subject.call(module, argument)
-        except (SymgaugeError, FirstRoot):
+        except (SymgaugeError, EnoughRoots):
             raise
         except Exception as error:
             raise UnsupportedOperation(

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import torch
 from torch import Tensor, nn
 
 from symgauge.arithmetic.finite_field import FiniteField
-from symgauge.arithmetic.jet import Calculus, FirstRoot
+from symgauge.arithmetic.jet import Calculus, EnoughRoots, Jet
 from symgauge.exact.evaluation import Evaluation
 from symgauge.exact.probes import Tokens
 from symgauge.exact.subject import Subject
 
-_ROUNDS = 16
+_ROUNDS = 32
+_WORTH = 1.03
+"""Four more draws of all rows must better the chosen ones' scores by so much, to be worth their time."""
+_BALANCE = 1 << 20
 _BIAS = 0.25
 """A power of two, so that the numbers keep their mantissas."""
 
@@ -40,35 +44,43 @@ def _draw(count: int, generator: torch.Generator) -> Tensor:
 def with_rooted_embeddings(
     subject: Subject, theta: Tensor, primes: Sequence[int], seed: int, device: str = "cpu"
 ) -> Tensor:
-    """A point like ``theta`` at which the first norm's root of most tokens lies in GF(p), for every prime.
+    """A point like ``theta`` at which most tokens enter the residual stream with roots in GF(p), for every prime.
 
-    Whatever follows then has its root at least in GF(p²), so more probes are usable. Only rows of token tables are
-    drawn again (tables have one row per token), which is the same as drawing the roots and not the radicands at random.
+    The roots that a token needs before it meets others depend on its own row alone. Where they lie in GF(p), so does
+    the first radicand that others enter, whose root is then at least in GF(p²); of those outside GF(p) every second
+    root fails, and so again at every later norm. Only rows of token tables are drawn again (tables have one row per
+    token), which is the same as drawing the roots and not the radicands at random.
     """
     inputs = subject.inputs
     if not isinstance(inputs, Tokens):
         return theta
-    rows = _token_rows(subject, inputs.vocabulary)
+    tables = _token_rows(subject, inputs.vocabulary)
+    site = _first_shared_root(subject, inputs, theta.to(device), primes[0]) if tables else None
+    if site is None:
+        return theta
     # A stream of its own: the point's would give rows that other tokens kept, and equal tokens are not generic.
     generator = torch.Generator().manual_seed(seed + 3)
-    score = _score(subject, inputs, theta.to(device), primes)
-    if score is None or not len(rows):
-        return theta
-    best = inputs.length * len(primes)
-    for _ in range(_ROUNDS):
-        poor = torch.nonzero(score < best).flatten()
-        if not len(poor):
+    best, enough = inputs.length * (_BALANCE + len(primes)), inputs.vocabulary
+    partner = int(_score(subject, inputs, theta.to(device), primes, site, None).argmax())
+    scores, drawn, before = _score(subject, inputs, theta.to(device), primes, site, partner), [theta], 0
+    while len(drawn) < _ROUNDS:
+        highest = scores.sort(descending=True).values[:enough]
+        if int(highest[-1]) == best or (len(drawn) % 4 == 0 and int(highest.sum()) < _WORTH * before):
             break
-        candidate = theta.clone()
-        for table in rows:
-            candidate[table[poor]] = _draw(table[poor].numel(), generator).reshape(table[poor].shape)
-        new_score = _score(subject, inputs, candidate.to(device), primes)
-        assert new_score is not None
-        better = torch.nonzero(new_score > score).flatten()
-        for table in rows:
-            theta = theta.index_put((table[better],), candidate[table[better]])
-        score = torch.maximum(score, new_score)
-    return theta
+        before = int(highest.sum()) if len(drawn) % 4 == 0 else before
+        other = theta.clone()
+        for table in tables:
+            other[table] = _draw(table.numel(), generator).reshape(table.shape)
+            other[table[partner]] = theta[table[partner]]
+        scores = torch.cat([scores, _score(subject, inputs, other.to(device), primes, site, partner)])
+        drawn.append(other)
+    scores[partner::enough] = 0  # it stays where it is
+    chosen = torch.argsort(scores, descending=True, stable=True)[:enough]
+    result = theta.clone()
+    for table in tables:
+        result[table] = torch.cat([point[table] for point in drawn])[chosen]
+        result[table[partner]] = theta[table[partner]]
+    return result
 
 
 def _token_rows(subject: Subject, vocabulary: int) -> list[Tensor]:
@@ -81,19 +93,57 @@ def _token_rows(subject: Subject, vocabulary: int) -> list[Tensor]:
     return tables
 
 
-def _score(subject: Subject, inputs: Tokens, theta: Tensor, primes: Sequence[int]) -> Tensor | None:
-    """For each token, at how many (prime, position) its first root lies in GF(p); None if that makes no sense."""
-    batch = torch.arange(inputs.vocabulary)[:, None].expand(-1, inputs.length)
-    total = torch.zeros(inputs.vocabulary, dtype=torch.int64)
-    for prime in primes:
-        calculus = Calculus(FiniteField(prime))
-        calculus.stop_at_first_root = True
-        try:
-            Evaluation(subject, theta, calculus)(batch)
-        except FirstRoot as root:
-            if tuple(root.in_base_field.shape[:2]) != tuple(batch.shape):
-                return None
-            total += root.in_base_field.reshape(*batch.shape, -1).all(-1).sum(1).cpu()
-        else:
-            return None
-    return total
+class _Roots:
+    """The radicands of a run, which ends at the one with this number."""
+
+    def __init__(self, last: int | None = None) -> None:
+        self.last = last
+        self.radicands: list[Jet] = []
+
+    def __call__(self, radicand: Jet) -> None:
+        self.radicands.append(radicand)
+        if self.last is not None and len(self.radicands) > self.last:
+            raise EnoughRoots
+
+
+def _radicands(subject: Subject, theta: Tensor, prime: int, batch: Tensor, last: int | None = None) -> list[Jet]:
+    calculus, watcher = Calculus(FiniteField(prime)), _Roots(last)
+    calculus.at_root = watcher
+    with suppress(EnoughRoots):
+        Evaluation(subject, theta, calculus)(batch)
+    return watcher.radicands
+
+
+def _first_shared_root(subject: Subject, inputs: Tokens, theta: Tensor, prime: int) -> int | None:
+    """The first root whose radicand rests on other tokens than its position's own; the second, where none does."""
+    token, position = torch.arange(inputs.vocabulary)[:, None], torch.arange(inputs.length)
+    alone = _radicands(subject, theta, prime, token.expand(-1, inputs.length))
+    mixed = _radicands(subject, theta, prime, (token + position) % inputs.vocabulary)
+    again = (token - position) % inputs.vocabulary  # where position p of the mixed batch has this token
+    for number, (a, b) in enumerate(zip(alone, mixed, strict=False)):
+        if a.shape[:2] == b.shape[:2] == (inputs.vocabulary, inputs.length):
+            for x, y in zip(a.value.parts(), b.value.parts(), strict=False):
+                if not bool((x.expand(a.shape) == y.expand(b.shape)[again, position]).all()):
+                    return number
+    return 1 if len(alone) > 1 else None
+
+
+def _score(
+    subject: Subject, inputs: Tokens, theta: Tensor, primes: Sequence[int], site: int, partner: int | None
+) -> Tensor:
+    """For each token, at how many positions the radicand of that root lies in GF(p), beside a partner or alone.
+
+    The worst prime counts first. Alone a token may only seem well: where all roots are imaginary, squares are real.
+    """
+    batch = torch.arange(inputs.vocabulary)[:, None].repeat(1, inputs.length)
+    if partner is not None:
+        batch[:, 1::2] = partner
+    counts = torch.zeros(len(primes), inputs.vocabulary, dtype=torch.int64)
+    for count, prime in zip(counts, primes, strict=True):
+        radicand = _radicands(subject, theta, prime, batch, site)[site]
+        real = (
+            torch.ones(radicand.shape) if radicand.value.im is None else radicand.value.im.expand(radicand.shape) == 0
+        )
+        if tuple(real.shape[:2]) == tuple(batch.shape):
+            count += real.reshape(*batch.shape, -1).bool().all(-1).sum(1).cpu()
+    return counts.amin(0) * _BALANCE + counts.sum(0)
