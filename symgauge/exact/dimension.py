@@ -37,8 +37,10 @@ Progress = Callable[[str, int, int], None]
 """Called as (stage, rank so far, parameters)."""
 
 
-_POINTS = 8
-"""Points to choose from, where units of a piecewise function are on one side for every input."""
+_POINTS = 5
+"""Points to choose from, where units of a piecewise function are rarely on one side."""
+_CROSSINGS = 8
+"""Times that inputs are sought which put such units on that side."""
 _WATCHED = 192
 """Inputs by which points are compared."""
 _OFTEN = 24
@@ -108,7 +110,7 @@ class _Search:
             record.moving = False
         scales = _SCALES[:1] if isinstance(self.evaluation.inputs, Tokens) else _SCALES
         for fewer in (1, _OFTEN):
-            for _ in range(_POINTS):
+            for _ in range(_CROSSINGS):
                 if not self.acceptance.flipping(record, fewer, scales):
                     break
                 if not self._grown() and fewer > 1:

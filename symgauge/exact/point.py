@@ -14,7 +14,8 @@ from symgauge.exact.evaluation import Evaluation
 from symgauge.exact.probes import Tokens
 from symgauge.exact.subject import Subject
 
-_ROUNDS = 32
+_ROUNDS = 20
+_FEW_ROUNDS = 4
 _WORTH = 1.03
 """Four more draws of all rows must better the chosen ones' scores by so much, to be worth their time."""
 _BALANCE = 1 << 20
@@ -60,27 +61,44 @@ def with_rooted_embeddings(
         return theta
     # A stream of its own: the point's would give rows that other tokens kept, and equal tokens are not generic.
     generator = torch.Generator().manual_seed(seed + 3)
-    best, enough = inputs.length * (_BALANCE + len(primes)), inputs.vocabulary
-    partner = int(_score(subject, inputs, theta.to(device), primes, site, None).argmax())
-    scores, drawn, before = _score(subject, inputs, theta.to(device), primes, site, partner), [theta], 0
-    while len(drawn) < _ROUNDS:
-        highest = scores.sort(descending=True).values[:enough]
-        if int(highest[-1]) == best or (len(drawn) % 4 == 0 and int(highest.sum()) < _WORTH * before):
-            break
-        before = int(highest.sum()) if len(drawn) % 4 == 0 else before
+    best, tokens = inputs.length * (_BALANCE + len(primes)), inputs.vocabulary
+
+    def drawn_again() -> Tensor:
         other = theta.clone()
         for table in tables:
             other[table] = _draw(table.numel(), generator).reshape(table.shape)
-            other[table[partner]] = theta[table[partner]]
-        scores = torch.cat([scores, _score(subject, inputs, other.to(device), primes, site, partner)])
-        drawn.append(other)
-    scores[partner::enough] = 0  # it stays where it is
-    chosen = torch.argsort(scores, descending=True, stable=True)[:enough]
-    result = theta.clone()
+        return other
+
+    def scored(point: Tensor, partner: int | None = None) -> Tensor:
+        return _score(subject, inputs, point.to(device), primes, site, partner)
+
+    # One token that does well alone, beside which the others are judged.
+    points, alone = [theta], [scored(theta)]
+    while int(alone[-1].max()) < best and len(points) < _FEW_ROUNDS:
+        points.append(drawn_again())
+        alone.append(scored(points[-1]))
+    which, partner = divmod(int(torch.cat(alone).argmax()), tokens)
+    theta = theta.clone()
     for table in tables:
-        result[table] = torch.cat([point[table] for point in drawn])[chosen]
-        result[table[partner]] = theta[table[partner]]
-    return result
+        theta[table[partner]] = points[which][table[partner]]
+
+    others = torch.arange(tokens) != partner
+    points, scores, before = [theta], scored(theta, partner)[others], 0
+    while len(points) < _ROUNDS:
+        highest = scores.sort(descending=True).values[: tokens - 1]
+        total = int(highest.sum())
+        if total == best * (tokens - 1) or (len(points) % 4 == 0 and total < _WORTH * before):
+            break
+        before = total if len(points) % 4 == 0 else before
+        other = drawn_again()
+        for table in tables:
+            other[table[partner]] = theta[table[partner]]
+        points.append(other)
+        scores = torch.cat([scores, scored(other, partner)[others]])
+    chosen = torch.argsort(scores, descending=True, stable=True)[: tokens - 1]
+    for table in tables:
+        theta[table[others]] = torch.cat([point[table[others]] for point in points])[chosen]
+    return theta
 
 
 def _token_rows(subject: Subject, vocabulary: int) -> list[Tensor]:
