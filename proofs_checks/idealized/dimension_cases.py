@@ -44,8 +44,8 @@ TOKENS = (
 
 AS_WIDE = (
     Case(4, 2, 1, 4, True, "tokens", 4),
-    Case(4, 2, 1, 4, False, "tokens", 0),
-    Case(4, 4, 1, 4, True, "tokens", 0),
+    Case(4, 2, 1, 4, False, "tokens", 2),
+    Case(4, 4, 1, 4, True, "tokens", 1),
     Case(4, 4, 1, 4, False, "tokens", 0),
 )
 """All |V|^T words with |V| = d."""

@@ -7,24 +7,57 @@ import torch
 
 from symgauge.accounting import account, describe, natural_inputs
 from symgauge.architecture import Architecture, Rotary
+from symgauge.arithmetic.finite_field import FiniteField
+from symgauge.arithmetic.jet import Calculus
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
-from symgauge.exact.point import random_point, with_rooted_embeddings
+from symgauge.exact.agreement import check_agreement
+from symgauge.exact.evaluation import Evaluation
+from symgauge.exact.point import _first_shared_root, _radicands, random_point, with_rooted_embeddings
+from symgauge.exact.probes import Tokens
 from symgauge.exact.subject import Subject
+from symgauge.models.huggingface import tiny
 
 SANDWICH = Architecture(
     7, 2, 4, 5, d_ff=9, vocabulary=8, context=3, rotary=Rotary.standard(4), attention_softcap=5.0,
     activation="gelu_tanh", gated=True, norm="rms", placement="sandwich", final_norm=True, tied=True,
 )  # fmt: skip
+POST = SANDWICH.replace(placement="post")
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_no_two_numbers_of_a_point_are_equal_after_rows_are_drawn_again(seed: int) -> None:
-    module, a, _ = describe(SANDWICH)
+@pytest.mark.parametrize("a", [SANDWICH, POST], ids=["sandwich", "post"])
+def test_no_two_numbers_of_a_point_are_equal_after_rows_are_drawn_again(a: Architecture, seed: int) -> None:
+    module, _, _ = describe(a)
     subject = Subject(module, natural_inputs(a))
     first = random_point(subject, seed)
     theta = with_rooted_embeddings(subject, first, DEFAULT_PRIMES, seed)
-    assert not theta.equal(first)
     assert len(torch.unique(theta)) == len(theta)
+    assert theta.equal(first) == (a is POST)  # its first radicand is always in GF(p)
+
+
+@pytest.mark.parametrize("kind", ["llama", "bloom", "deepseek_v3", "gpt2"])
+def test_tokens_enter_the_stream_with_roots_in_the_field(kind: str) -> None:
+    """Most tokens, where the plain draw has a quarter of them or less."""
+    model = tiny(kind)
+    inputs = Tokens(model.config.vocab_size, 4)
+    subject = Subject(model, inputs)
+    check_agreement(Evaluation(subject, random_point(subject, 0), Calculus(FiniteField(DEFAULT_PRIMES[0]))), 0)
+    first = random_point(subject, 0)
+    site = _first_shared_root(subject, inputs, first, DEFAULT_PRIMES[0])
+    assert site is not None
+
+    def good(theta: torch.Tensor) -> float:
+        """How many of all tokens, places and primes have a radicand in GF(p), in sequences of random tokens."""
+        batch = inputs.draw(64, torch.Generator().manual_seed(5))
+        shares = []
+        for prime in DEFAULT_PRIMES:
+            radicand = _radicands(subject, theta, prime, batch, site)[site]
+            im = radicand.value.im
+            shares.append(1.0 if im is None else float((im == 0).double().mean()))
+        return sum(shares) / len(shares)
+
+    theta = with_rooted_embeddings(subject, first, DEFAULT_PRIMES, 0)
+    assert good(theta) > max(1.5 * good(first), 0.25)
 
 
 def test_as_many_tokens_as_channels_plus_one_are_enough_behind_an_output_norm() -> None:
