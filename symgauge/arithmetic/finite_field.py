@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -23,6 +23,8 @@ from symgauge.arithmetic.primes import check_modulus
 
 _ERF, _LOG, _ROOT, _EXPONENTIAL = 2, 5, 7, 11
 """Tags that keep the hashes of different functions apart."""
+_SMALL, _TABLES = 4096, 256
+"""Entries of a table that is kept once it is lifted, and how many are."""
 
 
 class Residues(NamedTuple):
@@ -75,12 +77,24 @@ class FiniteField(PrimeField):
         super().__init__(check_modulus(p))
         self.exponents = PrimeField((p - 1) // 2)
         self.seed = seed
+        self._tables: dict[Any, Residues] = {}
         self._constants: dict[tuple[type, float, torch.device], Residues] = {}
 
     # ----- lifting
 
     def lift(self, x: Tensor, exact: bool = False) -> Residues:
         """Residues of floats or integers, see :meth:`PrimeField.residue`: of a constant of the code, or ``exact``."""
+        if x.numel() > _SMALL or x.device.type != "cpu":
+            return self._lifted(x, exact)
+        # Tables of the code (masks, rotations) are lifted again in every run.
+        key = (x.dtype, x.shape, exact, x.numpy().tobytes())
+        if key not in self._tables:
+            if len(self._tables) >= _TABLES:
+                self._tables.clear()
+            self._tables[key] = self._lifted(x, exact)
+        return self._tables[key]
+
+    def _lifted(self, x: Tensor, exact: bool) -> Residues:
         return Residues(self.residue(x, exact), None, self.exponents.residue(x, exact))
 
     def constant(self, x: float, like: Tensor) -> Residues:

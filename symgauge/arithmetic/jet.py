@@ -91,6 +91,7 @@ class Calculus:
         """Called with the radicand of every square root."""
         self.record: Record | None = None
         """Where thresholds are noted, if anybody wants to know."""
+        self._numbers: dict[tuple[type, float, torch.device | None], Jet] = {}
         self.uses: set[str] = set()
         """Functions so far whose values are hashes: what a bound on the rank is conditional on."""
 
@@ -120,6 +121,14 @@ class Calculus:
         parameters and inputs, which are drawn or trained) takes the float for the dyadic rational it is.
         """
         return Jet(self.field.lift(x, exact), x.double() if x.is_floating_point() else x.to(torch.float64))
+
+    def number(self, x: float, device: torch.device | None = None) -> Jet:
+        """A number of the code, as a zero-dimensional constant."""
+        key = (type(x), x, device)
+        if key not in self._numbers:
+            dtype = torch.int64 if isinstance(x, int) else torch.float64
+            self._numbers[key] = self.lift(torch.tensor(x, dtype=dtype, device=device))
+        return self._numbers[key]
 
     def variable(self, x: Tensor | Jet, derivatives: bool = True) -> Jet:
         """An independent variable, of which derivatives are wanted or not."""

@@ -53,7 +53,7 @@ class Multiprecision(Calculus):
         self.context.dps = digits
         self.batch, self.widest = 1, 0
         self.record = None
-        self.uses = set()
+        self.uses, self._numbers = set(), {}
 
     @property
     def epsilon(self) -> Any:

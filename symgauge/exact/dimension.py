@@ -30,7 +30,11 @@ from symgauge.exact.threads import few_threads
 _EXTRA = 12
 """Rows beyond the rank that must bring nothing new before the rank counts as saturated."""
 
-_SPARE = 64
+_AT_FIRST = 1.3
+"""Rows of the first batch, for each parameter."""
+_FURTHER = 0.4
+"""Size of a further batch that must bring nothing new, in what was used before."""
+_SPARE = 128
 """Positions in a further batch at least, where there are many: to look at them costs next to nothing."""
 
 Progress = Callable[[str, int, int], None]
@@ -79,14 +83,14 @@ class _Search:
         return self.rows.echelon.rank
 
     def settle(self) -> None:
-        """Add probes until two further batches, each a fifth of what was used before, bring nothing new."""
+        """Add probes until a further batch, two fifths of what was used before, brings nothing new."""
         rows, self.saturated = self.rows, False
         start = time.perf_counter()
         self.acceptance.prepare()
         rows.seconds["probing"] += time.perf_counter() - start
-        enough = math.ceil(1.05 * (self.columns + _EXTRA) / rows.per_position)
-        wanted, fruitless = max(2, enough, rows.positions // 2), 0
-        while fruitless < 2 and self.rank < self.columns:
+        enough = math.ceil(_AT_FIRST * (self.columns + _EXTRA) / rows.per_position)
+        wanted, fruitless = max(2, enough, rows.positions // 2), False
+        while not fruitless and self.rank < self.columns:
             added, gained = rows.grow(wanted)
             if self.progress is not None:
                 self.progress(f"prime {self.prime}", self.rank, self.columns)
@@ -96,9 +100,9 @@ class _Search:
                 while self.saturated and rows.used and rows.again():
                     pass
                 return
-            fruitless = fruitless + 1 if added >= _EXTRA and not gained else 0
+            fruitless = added >= 2 * _EXTRA and not gained
             spare = min(_SPARE, self.acceptance.available // 4)
-            wanted = max(2, math.ceil(_EXTRA * rows.positions / rows.rows), rows.positions // 5, spare)
+            wanted = max(2, math.ceil(2 * _EXTRA * rows.positions / rows.rows), int(_FURTHER * rows.positions), spare)
         self.saturated = self.rank == self.columns or not self.acceptance.blind
 
     def cross(self) -> None:
@@ -243,7 +247,8 @@ def _random_point(subject: Subject, primes: Sequence[int], seed: int, device: st
         theta = with_rooted_embeddings(subject, random_point(subject, other), primes, other, device) if i else first
         record = _evaluation(subject, theta, primes[0], seed, device).watch(batch)
         stuck = sum(len(p.never_above) + len(p.never_below) for p in pieces(record))
-        rare = sum(int((above | below).sum()) for _, above, below in (s.stuck(_OFTEN) for s in record.sides.values()))
+        crossed = [sides.stuck(_OFTEN) for sides in record.sides.values() if sides.moves and not sides.ordered]
+        rare = sum(int((above | below).sum()) for _, above, below in crossed)
         if (stuck, rare) < fewest:
             best, fewest = theta, (stuck, rare)
         if not any(fewest):

@@ -14,7 +14,7 @@ from symgauge.exact.evaluation import Evaluation
 from symgauge.exact.probes import Tokens
 from symgauge.exact.subject import Subject
 
-_ROUNDS = 20
+_ROUNDS = 12
 _FEW_ROUNDS = 4
 _WORTH = 1.03
 """Four more draws of all rows must better the chosen ones' scores by so much, to be worth their time."""

@@ -16,9 +16,7 @@ def as_jet(calculus: Calculus, x: Jet | Tensor | float, device: torch.device | N
     """A jet as it is; a tensor or a number as a constant jet."""
     if isinstance(x, Jet):
         return x
-    if not isinstance(x, Tensor):
-        x = torch.tensor(x, dtype=torch.int64 if isinstance(x, int) else torch.float64, device=device)
-    return calculus.lift(x)
+    return calculus.lift(x) if isinstance(x, Tensor) else calculus.number(x, device)
 
 
 def both(calculus: Calculus, a: Jet | Tensor | float, b: Jet | Tensor | float) -> tuple[Jet, Jet]:
