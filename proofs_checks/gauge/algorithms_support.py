@@ -35,7 +35,7 @@ def drawn_layers(*names: str) -> Iterator[tuple[AttentionParameters, int]]:
 
 def layer_outputs(p: AttentionParameters, inputs: Tensor) -> Tensor:
     """The reference module's outputs (B, T, d_model) at these parameters, without mask or residual stream."""
-    biases = {name: name in p.tensors() for name in ALL_BIASES}
+    biases: dict[str, Any] = {name: name in p.tensors() for name in ALL_BIASES}
     a = Architecture(
         p.d_model, p.heads, p.d_k, p.d_v, groups=p.groups, rotary=p.rotary, residual=False, causal=False, **biases
     )

@@ -95,7 +95,7 @@ class Census:
         """Everything that the evidence rests on; bounded by the formula, zero unexplained, and decided."""
         fibres = [a.fibre for a in self.accounts]
         return {
-            "architectures": [describe(a.architecture) for a in self.accounts],
+            "architectures": [describe(a.architecture) for a in self.accounts if a.architecture is not None],
             "parameters": [f.parameters for f in fibres],
             "nullity": equal([f.nullity for f in fibres], list(self.predicted)),
             "unexplained": equal([a.unexplained for a in self.accounts], [0] * self.cases),

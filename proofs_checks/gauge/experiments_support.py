@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import torch
 
-from symgauge.experiments.gauge import outside
-from symgauge.experiments.gauge.distribution import Distribution, distribution
-from symgauge.experiments.gauge.elements import Elements, act
-from symgauge.experiments.gauge.layer import Sizes
-from symgauge.experiments.gauge.subject import SIZES, Subject, rotary_form, subject
+from proofs_checks.gauge.experiments import outside
+from proofs_checks.gauge.experiments.distribution import Distribution, distribution
+from proofs_checks.gauge.experiments.elements import Elements, act
+from proofs_checks.gauge.experiments.layer import Sizes
+from proofs_checks.gauge.experiments.subject import SIZES, Subject, rotary_form, subject
 from symgauge.profiles import scale
 
 SMALL, MEDIUM = SIZES["Small"], SIZES["Medium"]

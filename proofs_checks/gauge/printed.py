@@ -1,3 +1,3 @@
-"""Numbers as the source prints them, for the checks; symgauge.experiments.gauge.printed holds them."""
+"""Numbers as the source prints them, for the checks; proofs_checks.gauge.experiments.printed holds them."""
 
-from symgauge.experiments.gauge.printed import *  # noqa: F403
+from proofs_checks.gauge.experiments.printed import *  # noqa: F403

@@ -7,6 +7,8 @@ import random
 import flint
 import sympy
 
+from proofs_checks.gauge.experiments.spectrum import spectrum
+from proofs_checks.gauge.experiments.table_7 import THRESHOLD, UNSAFE
 from proofs_checks.gauge.printed import (
     BASE_PARAMETERS,
     CARD_BYTES,
@@ -16,8 +18,6 @@ from proofs_checks.gauge.printed import (
     Heads,
 )
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.experiments.gauge.spectrum import spectrum
-from symgauge.experiments.gauge.table_7 import THRESHOLD, UNSAFE
 
 BASE = Heads(12, 64, 64, 768)
 BASE_LAYERS = 12

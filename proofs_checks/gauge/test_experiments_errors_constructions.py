@@ -10,11 +10,11 @@ from torch import Tensor
 
 from proofs_checks.gauge.core_actions import rotate_stream
 from proofs_checks.gauge.core_support import ALONE, ExactFunction
+from proofs_checks.gauge.experiments import outside
+from proofs_checks.gauge.experiments.layer import Sizes
 from proofs_checks.gauge.experiments_support import ELEMENTS, SMALL, blocks, drawn, generator, rotated
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.experiments.gauge import outside
-from symgauge.experiments.gauge.layer import Sizes
 
 
 @claim(

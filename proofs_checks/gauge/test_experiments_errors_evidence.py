@@ -8,19 +8,19 @@ import sympy as sp
 import torch
 
 from proofs_checks.gauge.core_support import ALONE, Census, census, unimodular
+from proofs_checks.gauge.experiments import outside
+from proofs_checks.gauge.experiments.distribution import distribution
+from proofs_checks.gauge.experiments.elements import Elements, Pair, act, sample
+from proofs_checks.gauge.experiments.layer import Layer, Sizes, draw
+from proofs_checks.gauge.experiments.subject import Subject, subject
+from proofs_checks.gauge.experiments.table_2 import spoilt
+from proofs_checks.gauge.experiments.table_3 import SECTORS
+from proofs_checks.gauge.experiments.trials import Form
 from proofs_checks.gauge.experiments_support import ELEMENTS, SMALL, drawn, generator
 from proofs_checks.gauge.explicit_attention import same
 from proofs_checks.gauge.symbolic_support import record_identity
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.experiments.gauge import outside
-from symgauge.experiments.gauge.distribution import distribution
-from symgauge.experiments.gauge.elements import Elements, Pair, act, sample
-from symgauge.experiments.gauge.layer import Layer, Sizes, draw
-from symgauge.experiments.gauge.subject import Subject, subject
-from symgauge.experiments.gauge.table_2 import spoilt
-from symgauge.experiments.gauge.table_3 import SECTORS
-from symgauge.experiments.gauge.trials import Form
 from symgauge.symbolic.tangent import Attention
 
 BIASED: dict[str, Any] = dict.fromkeys(("query_bias", "key_bias", "value_bias", "output_bias"), True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from proofs_checks.gauge.experiments.distribution import Distribution
+from proofs_checks.gauge.experiments.subject import SMALL_SPREAD
 from proofs_checks.gauge.experiments_support import ELEMENTS, MEDIUM, SMALL, blocks, drawn, mixed, rotated
 from proofs_checks.gauge.printed import TABLE_4
 from symgauge.claims import EvidenceLog, at_least, at_most, claim
-from symgauge.experiments.gauge.distribution import Distribution
-from symgauge.experiments.gauge.subject import SMALL_SPREAD
 
 CROSS, ROTARY, ORTHOGONAL = TABLE_4
 

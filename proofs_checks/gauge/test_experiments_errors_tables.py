@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 import torch
 
+from proofs_checks.gauge.experiments.distribution import Distribution, distribution, over_printed
+from proofs_checks.gauge.experiments.elements import sample
+from proofs_checks.gauge.experiments.layer import Sizes
+from proofs_checks.gauge.experiments.subject import FLAT, PAPER_ELEMENTS, PAPER_INPUTS, SHORT, SIZES, Subject, subject
+from proofs_checks.gauge.experiments.table_2 import spoilt
+from proofs_checks.gauge.experiments.table_3 import SECTORS
+from proofs_checks.gauge.experiments.table_6 import ROWS, UNAVAILABLE, biases_left_alone
+from proofs_checks.gauge.experiments.trials import Form
 from proofs_checks.gauge.printed import CONFIGURATIONS, EPSILON, TABLE_2, TABLE_3, TABLE_5, TABLE_6, epsilons
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.experiments.gauge.distribution import Distribution, distribution, over_printed
-from symgauge.experiments.gauge.elements import sample
-from symgauge.experiments.gauge.layer import Sizes
-from symgauge.experiments.gauge.subject import FLAT, PAPER_ELEMENTS, PAPER_INPUTS, SHORT, SIZES, Subject, subject
-from symgauge.experiments.gauge.table_2 import spoilt
-from symgauge.experiments.gauge.table_3 import SECTORS
-from symgauge.experiments.gauge.table_6 import ROWS, UNAVAILABLE, biases_left_alone
-from symgauge.experiments.gauge.trials import Form
 from symgauge.experiments.suite import Setting
 from symgauge.profiles import scale
 

@@ -7,12 +7,12 @@ import math
 import sympy as sp
 import torch
 
+from proofs_checks.gauge.experiments import depth, figure_1, gradient_orthogonality
+from proofs_checks.gauge.experiments.layer import Sizes
+from proofs_checks.gauge.experiments.spectrum import spectrum
+from proofs_checks.gauge.experiments.table_7 import EXACT_SMALL, PRINTED, exact_nullity, hessian_bytes
 from proofs_checks.gauge.printed import CARD_BYTES
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.experiments.gauge import depth, figure_1, gradient_orthogonality
-from symgauge.experiments.gauge.layer import Sizes
-from symgauge.experiments.gauge.spectrum import spectrum
-from symgauge.experiments.gauge.table_7 import EXACT_SMALL, PRINTED, exact_nullity, hessian_bytes
 from symgauge.experiments.suite import Setting
 from symgauge.profiles import scale
 

@@ -8,13 +8,13 @@ from collections.abc import Callable
 import numpy as np
 from scipy.stats import norm
 
+from proofs_checks.gauge.experiments.layer import Sizes
+from proofs_checks.gauge.experiments.normality import normality
+from proofs_checks.gauge.experiments.subject import SIZES
+from proofs_checks.gauge.experiments.table_8 import crossed, separate
 from proofs_checks.gauge.goodness_of_fit import anderson_darling, kolmogorov_smirnov, lilliefors, shapiro_wilk
 from proofs_checks.gauge.printed import PERCENTILES, TABLE_2, TABLE_8, exact, interval
 from symgauge.claims import EvidenceLog, at_least, at_most, claim
-from symgauge.experiments.gauge.layer import Sizes
-from symgauge.experiments.gauge.normality import normality
-from symgauge.experiments.gauge.subject import SIZES
-from symgauge.experiments.gauge.table_8 import crossed, separate
 from symgauge.experiments.suite import Setting
 
 TRIALS = 100_000  # F.2.1

@@ -1,4 +1,4 @@
-"""Exact fibres of the idealized model on three kinds of inputs, against the formula of symgauge.symbolic.idealized.
+"""Exact fibres of the idealized model on three kinds of inputs, against the formula of ``dimension_formulas``.
 
 tokens: all |V|^T words. real: vectors of length |V| in place of one-hot rows, times the embedding. pinned: vectors of
 width d in place of the embedding, which is no parameter then. The output is read at the last position.
@@ -12,6 +12,8 @@ from typing import Literal
 
 from torch import Tensor, nn
 
+from proofs_checks.idealized import dimension_formulas as formulas
+from proofs_checks.idealized.model import IdealizedModel, architecture
 from symgauge.accounting import account_for, generators
 from symgauge.architecture import Architecture
 from symgauge.arithmetic.finite_field import FiniteField, Residues
@@ -20,9 +22,7 @@ from symgauge.exact.dimension import dimension
 from symgauge.exact.point import random_point
 from symgauge.exact.probes import Inputs, Tokens, Vectors
 from symgauge.exact.rank import Echelon
-from symgauge.models.idealized import IdealizedModel, architecture
 from symgauge.models.reference import forward, reference_layout
-from symgauge.symbolic import idealized as formulas
 from symgauge.symmetries import families
 from symgauge.wiring import wire
 

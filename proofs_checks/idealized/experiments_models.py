@@ -7,13 +7,13 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from symgauge.experiments.idealized.geometry import pairs
-from symgauge.experiments.idealized.groups import Group, Told, groups, told
-from symgauge.experiments.idealized.paths import Along, along, bent
-from symgauge.experiments.idealized.pruning import Level, largest, prune
-from symgauge.experiments.idealized.table_2 import Case, case
-from symgauge.models.idealized import Protocol, architecture, copy_last, initial, logits, parity, train
-from symgauge.models.idealized.training import accuracies
+from proofs_checks.idealized.experiments.geometry import pairs
+from proofs_checks.idealized.experiments.groups import Group, Told, groups, told
+from proofs_checks.idealized.experiments.paths import Along, along, bent
+from proofs_checks.idealized.experiments.pruning import Level, largest, prune
+from proofs_checks.idealized.experiments.table_2 import Case, case
+from proofs_checks.idealized.model import Protocol, architecture, copy_last, initial, logits, parity, train
+from proofs_checks.idealized.model.training import accuracies
 
 SEEDS = range(8)  # as in Table 2
 COPY, LONGER_COPY, WIDER_COPY, XOR = ("Copy-Last", 2, 3), ("Copy-Last", 2, 4), ("Copy-Last", 3, 2), ("XOR", 2, 3)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from proofs_checks.idealized.experiments import printed
+from proofs_checks.idealized.experiments.geometry import Geometry, geometry
 from proofs_checks.idealized.experiments_models import MODELS, twenty
+from proofs_checks.idealized.model import architecture, copy_last, logits
 from symgauge.claims import at_most
-from symgauge.experiments.idealized import printed
-from symgauge.experiments.idealized.geometry import Geometry, geometry
-from symgauge.models.idealized import architecture, copy_last, logits
 
 DRAWS = 20  # sets of isotropic vectors
 ROUNDING = 1e-11  # of logits of size 10, after some hundred products

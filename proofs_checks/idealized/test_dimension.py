@@ -7,12 +7,12 @@ from collections.abc import Iterable
 import sympy as sp
 
 from proofs_checks.gauge.symbolic_support import is_zero, proves
+from proofs_checks.idealized import dimension_formulas as formulas
 from proofs_checks.idealized.dimension_cases import AS_WIDE, MORE, PINNED, SMALLEST, TOKENS, VECTORS
 from proofs_checks.idealized.dimension_support import Case, Measured, generators_rank, measure
+from proofs_checks.idealized.experiments.printed import SYMMETRIES
 from symgauge.claims import EvidenceLog, at_least, claim, equal
-from symgauge.experiments.idealized.printed import SYMMETRIES
 from symgauge.profiles import active, scale
-from symgauge.symbolic import idealized as formulas
 from symgauge.symbolic.functions import RowSoftmax
 from symgauge.symbolic.proof import prove_equal
 from symgauge.symbolic.words import Facts

@@ -7,16 +7,16 @@ from itertools import permutations
 import torch
 from torch import Tensor
 
+from proofs_checks.idealized.experiments.geometry import geometry, pairs
+from proofs_checks.idealized.experiments.groups import TRAINED, UNTRAINED, leaving
+from proofs_checks.idealized.experiments.paths import along
+from proofs_checks.idealized.experiments.printed import CLUSTERS, PARAMETERS
+from proofs_checks.idealized.experiments.pruning import copy_last_by_hand, weights_kept
 from proofs_checks.idealized.experiments_models import MODELS, levels, twenty, ways
 from proofs_checks.idealized.experiments_shapes import best_split, shape
+from proofs_checks.idealized.model import architecture, copy_last, initial, logits
+from proofs_checks.idealized.model.training import accuracies
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.experiments.idealized.geometry import geometry, pairs
-from symgauge.experiments.idealized.groups import TRAINED, UNTRAINED, leaving
-from symgauge.experiments.idealized.paths import along
-from symgauge.experiments.idealized.printed import CLUSTERS, PARAMETERS
-from symgauge.experiments.idealized.pruning import copy_last_by_hand, weights_kept
-from symgauge.models.idealized import architecture, copy_last, initial, logits
-from symgauge.models.idealized.training import accuracies
 from symgauge.numeric import Flat
 from symgauge.profiles import scale
 from symgauge.wiring import wire

@@ -5,13 +5,12 @@ from __future__ import annotations
 import torch
 
 import symgauge
+from proofs_checks.idealized.experiments.printed import FIGURE_2, FIGURE_2_NULL
+from proofs_checks.idealized.experiments.spaces import CUT, Spaces, active, predicted_left, spaces
+from proofs_checks.idealized.experiments.table_1 import parameters
+from proofs_checks.idealized.experiments.table_2_parts import GRID, exact_left, listed, moved
 from proofs_checks.idealized.experiments_models import COPY, LONGER_COPY, XOR, row
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.experiments.idealized.printed import FIGURE_2, FIGURE_2_NULL
-from symgauge.experiments.idealized.spaces import CUT, Spaces, active, predicted_left, spaces
-from symgauge.experiments.idealized.table_1 import parameters
-from symgauge.experiments.idealized.table_2_parts import GRID, exact_left, listed, moved
-from symgauge.models.idealized import (
+from proofs_checks.idealized.model import (
     IdealizedModel,
     Protocol,
     Trained,
@@ -24,6 +23,7 @@ from symgauge.models.idealized import (
     train,
     xor_first_two,
 )
+from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
 from symgauge.profiles import scale
 
 PROTOCOL = Protocol(rate=1e-3, loss=1e-3, steps=3000)

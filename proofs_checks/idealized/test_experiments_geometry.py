@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from proofs_checks.idealized.experiments import printed
+from proofs_checks.idealized.experiments.gauges import Mixture, gauge_copies
+from proofs_checks.idealized.experiments.geometry import geometry
+from proofs_checks.idealized.experiments.groups import TRAINED
 from proofs_checks.idealized.experiments_models import MODELS, twenty
 from proofs_checks.idealized.experiments_shapes import DRAWS, compared, isotropic, shape
+from proofs_checks.idealized.model import architecture
 from symgauge.claims import EvidenceLog, at_least, at_most, claim
-from symgauge.experiments.idealized import printed
-from symgauge.experiments.idealized.gauges import Mixture, gauge_copies
-from symgauge.experiments.idealized.geometry import geometry
-from symgauge.experiments.idealized.groups import TRAINED
-from symgauge.models.idealized import architecture
 
 
 @claim(

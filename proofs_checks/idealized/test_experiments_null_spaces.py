@@ -7,15 +7,15 @@ import math
 import sympy as sp
 import torch
 
+from proofs_checks.idealized.experiments.gauges import move_stream
+from proofs_checks.idealized.experiments.printed import PARAMETERS, SYMMETRIES, TABLE_2
+from proofs_checks.idealized.experiments.spaces import CUT, mean_and_spread, spaces
+from proofs_checks.idealized.experiments.table_1 import symmetries
+from proofs_checks.idealized.experiments.table_2 import SWEEP, THRESHOLD, Case
+from proofs_checks.idealized.experiments.table_2_parts import listed, moved
 from proofs_checks.idealized.experiments_models import COPY, LONGER_COPY, WIDER_COPY, XOR, row, rows
+from proofs_checks.idealized.model import jacobians, logits, repeated_rows
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.experiments.idealized.gauges import move_stream
-from symgauge.experiments.idealized.printed import PARAMETERS, SYMMETRIES, TABLE_2
-from symgauge.experiments.idealized.spaces import CUT, mean_and_spread, spaces
-from symgauge.experiments.idealized.table_1 import symmetries
-from symgauge.experiments.idealized.table_2 import SWEEP, THRESHOLD, Case
-from symgauge.experiments.idealized.table_2_parts import listed, moved
-from symgauge.models.idealized import jacobians, logits, repeated_rows
 from symgauge.numeric import Flat
 
 RIGHT = {COPY: 3124, XOR: 3124, LONGER_COPY: 3120, WIDER_COPY: 3141}

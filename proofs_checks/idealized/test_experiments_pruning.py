@@ -7,12 +7,12 @@ from itertools import product
 
 import torch
 
+from proofs_checks.idealized.experiments.printed import KEPT, PARAMETERS, RETRAINED, TABLE_3
+from proofs_checks.idealized.experiments.pruning import copy_last_by_hand, parity_by_hand, weights_kept
 from proofs_checks.idealized.experiments_models import TRIALS, after_random_cut, levels
+from proofs_checks.idealized.model import architecture, copy_last, logits, parity
+from proofs_checks.idealized.model.training import accuracies
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.experiments.idealized.printed import KEPT, PARAMETERS, RETRAINED, TABLE_3
-from symgauge.experiments.idealized.pruning import copy_last_by_hand, parity_by_hand, weights_kept
-from symgauge.models.idealized import architecture, copy_last, logits, parity
-from symgauge.models.idealized.training import accuracies
 
 PERCENTS = tuple(TABLE_3)
 PRINTED = tuple(weights_kept(PARAMETERS, p) for p in PERCENTS)

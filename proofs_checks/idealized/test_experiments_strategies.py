@@ -6,14 +6,14 @@ from math import factorial
 
 import torch
 
+from proofs_checks.idealized.experiments import printed
+from proofs_checks.idealized.experiments.gauges import Mixture, gauge_copies, move_stream
+from proofs_checks.idealized.experiments.geometry import geometry
+from proofs_checks.idealized.experiments.groups import COPIES, LISTED, TRAINED, UNTRAINED
 from proofs_checks.idealized.experiments_models import MODELS, seen_from_outside, twenty
 from proofs_checks.idealized.experiments_shapes import DRAWS, ROUNDING, best_split, changed, isotropic, shape
+from proofs_checks.idealized.model import architecture, copy_last, logits
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.experiments.idealized import printed
-from symgauge.experiments.idealized.gauges import Mixture, gauge_copies, move_stream
-from symgauge.experiments.idealized.geometry import geometry
-from symgauge.experiments.idealized.groups import COPIES, LISTED, TRAINED, UNTRAINED
-from symgauge.models.idealized import architecture, copy_last, logits
 from symgauge.numeric import Flat
 
 

@@ -7,11 +7,11 @@ import math
 import sympy as sp
 
 from proofs_checks.gauge.symbolic_support import record_identity
+from proofs_checks.idealized import dimension_formulas as formulas
 from proofs_checks.idealized.dimension_support import Case, generators_rank
+from proofs_checks.idealized.experiments.printed import FIGURE_1_EXPONENT, TABLE_1, Row
+from proofs_checks.idealized.model import architecture
 from symgauge.claims import EvidenceLog, at_least, claim, equal
-from symgauge.experiments.idealized.printed import FIGURE_1_EXPONENT, TABLE_1, Row
-from symgauge.models.idealized import architecture
-from symgauge.symbolic import idealized as formulas
 from symgauge.symbolic.dimensions import L, V, d, h
 from symgauge.symbolic.linear import rank, rational
 from symgauge.symmetries import families

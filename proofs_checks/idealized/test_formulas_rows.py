@@ -8,15 +8,15 @@ from itertools import product
 import sympy as sp
 
 from proofs_checks.gauge.symbolic_support import proves
+from proofs_checks.idealized import dimension_formulas as formulas
+from proofs_checks.idealized.model import IdealizedModel, architecture
+from proofs_checks.idealized.model.tasks import seen
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, claim, equal
 from symgauge.exact.dimension import dimension
 from symgauge.exact.probes import Tokens
-from symgauge.models.idealized import IdealizedModel, architecture
-from symgauge.models.idealized.tasks import seen
 from symgauge.models.reference import forward
 from symgauge.profiles import active
-from symgauge.symbolic import idealized as formulas
 from symgauge.symbolic.functions import RowSoftmax
 from symgauge.symbolic.proof import prove_equal
 from symgauge.symbolic.words import Facts

@@ -6,10 +6,10 @@ from itertools import pairwise
 
 import sympy as sp
 
+from proofs_checks.idealized import dimension_formulas as formulas
+from proofs_checks.idealized.experiments.printed import PARAMETERS, TABLE_1, TABLE_2, Row
+from proofs_checks.idealized.model import architecture
 from symgauge.claims import EvidenceLog, claim, equal
-from symgauge.experiments.idealized.printed import PARAMETERS, TABLE_1, TABLE_2, Row
-from symgauge.models.idealized import architecture
-from symgauge.symbolic import idealized as formulas
 from symgauge.symbolic.dimensions import L, V, d, h
 from symgauge.wiring import wire
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 
+from proofs_checks.idealized import dimension_formulas as formulas
+from proofs_checks.idealized.experiments.printed import PARAMETERS, TABLE_1, TABLE_2
+from proofs_checks.idealized.model import IdealizedModel, architecture, repeated_rows
 from proofs_checks.idealized.text import (
     CONFIGURATIONS,
     LARGEST,
@@ -15,9 +18,6 @@ from proofs_checks.idealized.text import (
 from symgauge.claims import EvidenceLog, claim, equal
 from symgauge.exact.dimension import dimension
 from symgauge.exact.probes import Tokens
-from symgauge.experiments.idealized.printed import PARAMETERS, TABLE_1, TABLE_2
-from symgauge.models.idealized import IdealizedModel, architecture, repeated_rows
-from symgauge.symbolic import idealized as formulas
 from symgauge.wiring import wire
 
 

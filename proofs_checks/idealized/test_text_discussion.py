@@ -7,9 +7,9 @@ import math
 import sympy as sp
 import torch
 
+from proofs_checks.idealized.model import IdealizedModel, architecture
+from proofs_checks.idealized.model.tasks import copy_last
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.models.idealized import IdealizedModel, architecture
-from symgauge.models.idealized.tasks import copy_last
 from symgauge.models.reference import forward
 from symgauge.symmetries import symbols as letters
 from symgauge.symmetries.discrete import discrete_families

@@ -1,6 +1,6 @@
-"""Numbers as the source prints them; symgauge.experiments.manifolds.printed holds those that experiments need too."""
+"""Numbers as the source prints them; ``experiments.printed`` holds those that experiments need too."""
 
-from symgauge.experiments.manifolds.printed import *  # noqa: F403
+from proofs_checks.manifolds.experiments.printed import *  # noqa: F403
 
 PEAK = 14  # caption of Figure 5: exec / random, early
 SEEDS = {"3.2": 20, "caption of Figure 1": 5, "code (train.py)": 2, "code of the commutators": 1}

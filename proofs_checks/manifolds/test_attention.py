@@ -7,10 +7,10 @@ import math
 import sympy as sp
 import torch
 
+from proofs_checks.manifolds.experiments.figure_2 import entropy
+from proofs_checks.manifolds.marked_sum import MarkedSum
 from proofs_checks.manifolds.support import SCALES, measured, proves
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.experiments.manifolds.figure_2 import entropy
-from symgauge.models.marked_sum import MarkedSum
 from symgauge.profiles import scale
 from symgauge.symbolic import trajectories as t
 from symgauge.symbolic.identities import d, d_k, matrix, n

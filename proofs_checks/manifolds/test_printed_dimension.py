@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from proofs_checks.manifolds import printed
+from proofs_checks.manifolds.marked_sum import Sizes
 from proofs_checks.manifolds.support import SCALES, experiment, measured
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.models.marked_sum import Sizes
 
 
 @claim(

@@ -9,9 +9,9 @@ import sympy as sp
 import torch
 
 from proofs_checks.manifolds import printed
+from proofs_checks.manifolds.marked_sum import Sizes
 from proofs_checks.manifolds.support import SCALES, measured
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.models.marked_sum import Sizes
 from symgauge.numeric.commutators import random_share, share_in
 from symgauge.profiles import scale
 from symgauge.symbolic.instances import general_matrix

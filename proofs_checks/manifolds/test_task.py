@@ -7,10 +7,10 @@ from itertools import pairwise
 import torch
 
 from proofs_checks.manifolds import printed
+from proofs_checks.manifolds.experiments.gauges import RAW
+from proofs_checks.manifolds.marked_sum import MarkedSum
 from proofs_checks.manifolds.support import SCALES, table
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.experiments.manifolds.gauges import RAW
-from symgauge.models.marked_sum import MarkedSum
 from symgauge.profiles import scale
 
 

@@ -42,6 +42,7 @@ class Instance:
     def unexplained_without(self, family: str) -> int:
         """Directions that nothing explains once a family is left out."""
         a, fibre = self.account.architecture, self.account.fibre
+        assert a is not None
         known = Echelon(fibre.echelon.field, fibre.parameters)
         for symmetry in families(a):
             if symmetry.name != family:

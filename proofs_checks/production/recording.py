@@ -78,13 +78,14 @@ def _sizes(a: Architecture) -> str:
 
 
 def _account(evidence: EvidenceLog, instance: Instance, by_hand: Dimension | None) -> None:
-    account, fibre = instance.account, instance.account.fibre
+    account, fibre, a = instance.account, instance.account.fibre, instance.account.architecture
+    assert a is not None
     figures: dict[str, Any] = {
-        "sizes": _sizes(account.architecture),
+        "sizes": _sizes(a),
         "parameters": fibre.parameters,
         "rank": fibre.rank,
         "nullity": equal(fibre.nullity, instance.formula),
-        "unexplained": equal(account.unexplained, surplus(account.architecture)),
+        "unexplained": equal(account.unexplained, surplus(a)),
         "generators outside the kernel": equal(sum(share.violations for share in account.families), 0),
         "rank settled": equal(fibre.saturated, True),
         "primes agree": equal(fibre.agree, True),
@@ -94,5 +95,5 @@ def _account(evidence: EvidenceLog, instance: Instance, by_hand: Dimension | Non
         "failure bound": fibre.failure_bound,
     }
     if by_hand is not None:
-        figures["derived by hand"] = equal(_at(by_hand, symbols.values(account.architecture)), fibre.nullity)
+        figures["derived by hand"] = equal(_at(by_hand, symbols.values(a)), fibre.nullity)
     evidence.exact(f"every direction explained: {instance.label}", figures=figures)

@@ -1,1 +1,1 @@
-"""Experiments of the sources, run again. A suite is a subpackage of this package; see symgauge.experiments.suite."""
+"""Running the experiments of sources again, and keeping what they give; see symgauge.experiments.suite."""

@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from symgauge.atomic import write_text
 from symgauge.errors import InvalidInput
 from symgauge.experiments.result import Result
 from symgauge.reading import check_file
+from symgauge.sources import source
 
 FORMAT = 1
 
@@ -101,11 +101,10 @@ def _compact(text: str) -> str:
 
 
 def recorded(suite: str) -> dict[str, Record]:
-    """Scale -> the record that comes with the package."""
-    folder = files("symgauge.experiments").joinpath("recorded")
+    """Scale -> the record that comes with the source."""
     found = {}
     for scale in ("small", "paper"):
-        file = Path(str(folder)) / f"{suite}-{scale}.json"
+        file = source(suite).folder / "records" / f"{scale}.json"
         if file.exists():
             found[scale] = Record.load(file)
     return found

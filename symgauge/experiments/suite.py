@@ -1,7 +1,7 @@
 """A suite: the experiments of one source, found by file, run one after another, each result kept once it is there.
 
-symgauge/experiments/<suite>/ is the suite's package; its __init__ has TITLE, the source's title, and may have NOTE, for
-its page. A module there that defines EXPERIMENT, an Experiment, is an experiment; modules without it are helpers.
+A source's package ``experiments`` is its suite. A module there that defines EXPERIMENT, an Experiment, is an
+experiment; modules without it are helpers.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from symgauge import experiments
 from symgauge.errors import InvalidInput
 from symgauge.experiments.environment import environment
 from symgauge.experiments.record import Record
 from symgauge.experiments.result import Result
+from symgauge.sources import source, sources
 
 SCALES = ("small", "paper")
+PACKAGE = "experiments"
+"""Where a source's folder has its suite."""
 
 
 Tick = Callable[[str, float], None]
@@ -62,15 +64,16 @@ class Experiment:
 
 
 def suites() -> list[str]:
-    """Names of the suites there are, without importing them."""
-    return sorted(module.name for module in pkgutil.iter_modules(experiments.__path__) if module.ispkg)
+    """Names of the sources that have experiments, without importing them."""
+    return [name for name, found in sources().items() if (found.folder / PACKAGE).is_dir()]
 
 
 def experiments_of(suite: str) -> dict[str, Experiment]:
     """Key -> experiment, tables first, then figures, each by number. Raises InvalidInput for an unknown suite."""
     if suite not in suites():
         raise InvalidInput(f"there is no suite {suite!r} to reproduce; there is {', '.join(suites())}")
-    package = importlib.import_module(f"{experiments.__name__}.{suite}")
+    package = source(suite).module(PACKAGE)
+    assert package is not None
     modules = [importlib.import_module(f"{package.__name__}.{m.name}") for m in pkgutil.iter_modules(package.__path__)]
     found = [module.EXPERIMENT for module in modules if hasattr(module, "EXPERIMENT")]
     return {experiment.key: experiment for experiment in sorted(found, key=lambda e: _rank(e.key))}

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
-from types import ModuleType
 
-from symgauge import experiments
 from symgauge.experiments.drawing import draw
 from symgauge.experiments.record import Record, Run, recorded
 from symgauge.experiments.result import Comparison, Figure, Result, Table
 from symgauge.experiments.suite import experiments_of
 from symgauge.reporting import markdown as md
 from symgauge.reporting.lines import short
+from symgauge.sources import source
 
 FIGURES = "figures"
 SCALES = {"small": "reduced sizes, on a processor", "paper": "the source's sizes"}
@@ -21,12 +19,7 @@ AGREEMENT = {True: "agrees", False: "**differs**", None: ""}
 
 def title(suite: str) -> str:
     """Title of the suite's page."""
-    return f"{_package(suite).TITLE}: experiments run again"
-
-
-def _package(suite: str) -> ModuleType:
-    """With TITLE, and NOTE where there is something to say of how a suite is measured."""
-    return import_module(f"{experiments.__name__}.{suite}")
+    return f"{source(suite).title}: experiments run again"
 
 
 def recorded_page(suite: str) -> str:
@@ -56,7 +49,7 @@ def page(suite: str, records: Mapping[str, Record]) -> str:
         *(_experiment(suite, key, records) for key in known),
         "## How it was measured",
         *(_provenance(record) for record in records.values()),
-        getattr(_package(suite), "NOTE", ""),
+        source(suite).experiments[1],
     )
 
 

@@ -9,7 +9,7 @@ from symgauge.reporting import markdown as md
 from symgauge.reporting.findings import in_a_minute
 from symgauge.reporting.lines import headline, kinds, tally, worst_figure
 from symgauge.reporting.source_page import anchor
-from symgauge.reporting.sources import title
+from symgauge.sources import source as source_of
 
 MEANINGS = [
     ("holds", "every piece of evidence on the statement passes"),
@@ -26,7 +26,7 @@ def index_page(ledger: Ledger, extra: Mapping[str, str]) -> str:
     """Markdown. extra: titles of further pages by file name."""
     header, rows = tally(ledger)
     linked = [[f"[{row[0]}]({row[0]}.md)" if row[0] in ledger.sources else row[0], *row[1:]] for row in rows]
-    sources = [f"- [{source}]({source}.md): {md.text(title(source))}" for source in ledger.sources]
+    sources = [f"- [{source}]({source}.md): {md.text(source_of(source).title)}" for source in ledger.sources]
     own = {f"{source}.md" for source in ledger.sources}
     pages = [f"- [{md.text(name)}]({file})" for file, name in sorted(extra.items()) if file not in own]
     return md.document(

@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from pathlib import Path
-from types import ModuleType
 
 from symgauge.atomic import write_bytes, write_text
 from symgauge.claims import Ledger
-from symgauge.reporting import pages
+from symgauge.experiments.suite import suites
+from symgauge.reporting.experiments_page import recorded_figures, recorded_page
 from symgauge.reporting.index_page import index_page
 from symgauge.reporting.source_page import source_page
-
-
-def extra_pages(ledger: Ledger) -> dict[str, ModuleType]:
-    """File name -> module, of the pages in symgauge/reporting/pages/ that go with this ledger."""
-    found = {}
-    for module_info in pkgutil.iter_modules(pages.__path__):
-        module = importlib.import_module(f"{pages.__name__}.{module_info.name}")
-        if getattr(module, "SOURCE", None) in (None, *ledger.sources):
-            found[f"{module_info.name.replace('_', '-')}.md"] = module
-    return found
+from symgauge.sources import source
 
 
 def render(ledger: Ledger) -> dict[str, str]:
-    """File name -> Markdown, for the index, a page per source, and the extra pages. The same ledger, the same text."""
-    extra = extra_pages(ledger)
-    texts = {"index.md": index_page(ledger, {file: module.TITLE for file, module in extra.items()})}
-    texts |= {f"{source}.md": source_page(ledger, source) for source in ledger.sources}
-    return texts | {file: module.page(ledger) for file, module in extra.items()}
+    """File name -> Markdown, for the index, a page per source, and the extra pages. The same ledger, the same text.
+
+    A source with experiments has a page of what is recorded of them; one with a module ``page`` (TITLE, and
+    ``page(ledger) -> str``) has that in place of the list of its claims.
+    """
+    texts = {f"{name}.md": source_page(ledger, name) for name in ledger.sources}
+    titles = {}
+    for name in ledger.sources:
+        if own := source(name).module("page"):
+            texts[f"{name}.md"], titles[f"{name}.md"] = own.page(ledger), own.TITLE
+        if name in suites():
+            file = f"{name}-experiments.md"
+            texts[file], titles[file] = recorded_page(name), source(name).experiments[0]
+    return {"index.md": index_page(ledger, titles), **texts}
 
 
 def render_figures(ledger: Ledger) -> dict[str, bytes]:
-    """Path below the reports' folder -> PNG, for the pages that have figures."""
-    drawers = [module.figures for module in extra_pages(ledger).values() if hasattr(module, "figures")]
-    return {path: png for draw in drawers for path, png in draw().items()}
+    """Path below the reports' folder -> PNG, for the pages of experiments."""
+    drawn = [recorded_figures(name) for name in ledger.sources if name in suites()]
+    return {path: png for each in drawn for path, png in each.items()}
 
 
 def write_reports(ledger: Ledger, folder: str | Path) -> list[Path]:

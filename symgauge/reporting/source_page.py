@@ -5,7 +5,7 @@ from __future__ import annotations
 from symgauge.claims import Bearing, Entry, Evidence, Ledger
 from symgauge.reporting import markdown as md
 from symgauge.reporting.lines import short
-from symgauge.reporting.sources import title
+from symgauge.sources import source as source_of
 
 OUTCOMES = {
     Bearing.CONTROL: {True: "break noticed", False: "**break not noticed**"},
@@ -18,7 +18,7 @@ def source_page(ledger: Ledger, source: str) -> str:
     """Markdown for all claims of `source` in `ledger`."""
     entries = ledger.of_source(source)
     return md.document(
-        f"# {md.text(title(source))}",
+        f"# {md.text(source_of(source).title)}",
         f"{len(entries)} claims. [All sources](index.md)",
         *(_section(entry) for entry in entries),
     )

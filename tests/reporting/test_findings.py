@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from symgauge.claims import Claim, Entry, Ledger, Verdict
 from symgauge.claims.catalogue import catalogue, checks_folder
 from symgauge.reporting import findings
-from symgauge.reporting.findings import FINDINGS, Finding, in_a_minute
+from symgauge.reporting.findings import in_a_minute
+from symgauge.sources import Finding, Source, sources
 
 
 def entry(name: str, verdict: Verdict) -> Entry:
@@ -20,7 +22,8 @@ def entry(name: str, verdict: Verdict) -> Entry:
 
 @pytest.fixture
 def one_finding(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(findings, "FINDINGS", {"gauge": (Finding("**It fails.**", ("gauge/a", "gauge/b")),)})
+    told = (Finding("**It fails.**", ("gauge/a", "gauge/b")),)
+    monkeypatch.setattr(findings, "source_of", lambda name: Source(name, Path(), name, told))
 
 
 def test_counts_and_findings(one_finding) -> None:
@@ -45,19 +48,19 @@ def test_a_finding_without_its_claims_is_left_out(one_finding, entries) -> None:
 
 def test_findings_name_claims_that_exist() -> None:
     known = catalogue(checks_folder()).claims
-    for source, told in FINDINGS.items():
-        assert len(told) <= 5
-        for finding in told:
+    for source in sources().values():
+        assert len(source.findings) <= 5
+        for finding in source.findings:
             assert finding.claims
             assert set(finding.claims) <= set(known)
-            assert all(claim_id.startswith(f"{source}/") for claim_id in finding.claims)
+            assert all(claim_id.startswith(f"{source.name}/") for claim_id in finding.claims)
 
 
 def test_counts_in_the_findings_are_those_of_the_formulas() -> None:
     from symgauge.full_size import full_size
     from symgauge.presets import preset
 
-    told = " ".join(finding.text for finding in FINDINGS["gauge"])
+    told = " ".join(finding.text for finding in sources()["gauge"].findings)
     numbers = {int(number.replace(",", "")) for number in re.findall(r"\d[\d,]{6,}", told)}
     gpt2, llama = full_size(preset("gpt2")), full_size(preset("llama-3-8b"))
     assert numbers == {gpt2.dimension, gpt2.paper, llama.dimension, llama.paper}

@@ -135,16 +135,6 @@ def test_reports_are_written_whole_or_not_at_all(ledger, tmp_path, monkeypatch) 
     assert not (tmp_path / "second").exists()
 
 
-def test_extra_pages_are_found_by_file_name(ledger, tmp_path, monkeypatch) -> None:
-    (tmp_path / "symgauge_test_page.py").write_text(
-        'TITLE = "Extra"\ndef page(ledger): return f"{len(ledger.entries)}\\n"'
-    )
-    monkeypatch.setattr(site.pages, "__path__", [str(tmp_path)])
-    pages = render(ledger)
-    assert pages["symgauge-test-page.md"] == "4\n"
-    assert "- [Extra](symgauge-test-page.md)" in pages["index.md"]
-
-
 def test_pages_of_experiments_go_with_their_source_and_link_their_figures(ledger) -> None:
     texts = render(ledger)
     assert "gauge-experiments.md" in texts

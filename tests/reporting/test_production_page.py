@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from proofs_checks.production.page import page
 from symgauge.claims import Claim, Entry, EvidenceLog, Ledger, Verdict, at_least, equal
-from symgauge.reporting.pages.production import page
 from symgauge.reporting.site import render
 
 

@@ -1,0 +1,1 @@
+"""Checks of the short version of the gauge paper."""

@@ -1,3 +1,0 @@
-"""The experiments of the idealized paper (sections 4 to 7), each with the controls that its conclusions need."""
-
-TITLE = "Characterizing Parameterization Ambiguity in Idealized Autoregressive Transformers"
