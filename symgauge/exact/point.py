@@ -159,9 +159,11 @@ def _score(
     counts = torch.zeros(len(primes), inputs.vocabulary, dtype=torch.int64)
     for count, prime in zip(counts, primes, strict=True):
         radicand = _radicands(subject, theta, prime, batch, site)[site]
-        real = (
-            torch.ones(radicand.shape) if radicand.value.im is None else radicand.value.im.expand(radicand.shape) == 0
-        )
-        if tuple(real.shape[:2]) == tuple(batch.shape):
-            count += real.reshape(*batch.shape, -1).bool().all(-1).sum(1).cpu()
+        nothing = torch.zeros(radicand.shape, dtype=torch.bool, device=radicand.shadow.device)
+        outside = nothing if radicand.value.im is None else radicand.value.im.expand(radicand.shape) != 0
+        lost = nothing if radicand.taint is None else radicand.taint.expand(radicand.shape)
+        if tuple(radicand.shape[:2]) == tuple(batch.shape):
+            # A token that has no root at all on its own could never be looked at.
+            marks = torch.where(lost, -1, torch.where(outside, 0, 1)).reshape(*batch.shape, -1).amin(-1)
+            count += marks.sum(1).cpu()
     return counts.amin(0) * _BALANCE + counts.sum(0)
