@@ -177,3 +177,22 @@ def test_training_mode_is_restored() -> None:
     assert dimension(model, Vectors(1, 2)).nullity == 0
     assert model.training
     assert model[1].training
+
+
+class Parrot(nn.Module):
+    """One number, said sixteen times: a position gives sixteen rows of which one is new."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.said = nn.Linear(width, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.said(x).expand(*x.shape[:-1], 16)
+
+
+@pytest.mark.parametrize("width", [11, 40, 90])
+def test_rows_are_added_until_none_is_new(width: int) -> None:
+    found = dimension(Parrot(width), Vectors(1, width))
+    assert found.saturated
+    assert found.nullity == 0
+    assert all(point.positions > width for point in found.points)
