@@ -12,18 +12,21 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from symgauge.errors import InvalidInput
+from symgauge.exact.jacobian import PER_POSITION
 from symgauge.exact.probes import Inputs
 from symgauge.private import private_copy
 
-# Measured on two cores, benchmarks/model-types.md. Real times are within a factor of three of this.
-_START = 2.0
-_PER_ENTRY = 6e-8
-"""Seconds for one entry of one activation, one parameter and one sequence: derivatives in exact arithmetic."""
-_PER_CUBE = 3e-9
+# Measured on two cores, benchmarks/engine.md. Real times are within a factor of three of this.
+_START = 1.0
+_PER_ENTRY = 4e-8
+"""Seconds for one entry of one activation of a sequence, and one row: derivatives in exact arithmetic."""
+_PER_CUBE = 7e-11
 """Seconds for elimination, for P³."""
-_BYTES = 100
-"""Bytes for P²: the echelon form over GF(p²), the batch added to it, and products on the way."""
+_BYTES = 60
+"""Bytes for P²: the echelon form over GF(p²), its kernel, and products on the way."""
 _BASE = 3e8
+_CHUNK, _ARRAYS = 6e7, 6
+"""Bytes of one array of rows (see :mod:`symgauge.exact.jacobian`), of which some are alive at a time."""
 
 
 @dataclass(frozen=True)
@@ -66,30 +69,26 @@ def estimate(module: nn.Module, inputs: Inputs, primes: int = 2) -> Estimate:
     """
     count = sum(p.numel() for p in module.parameters())
     require_memory(count)
-    work = _forward(module, inputs)
-    # Entries, the widest of them, and numbers in the output, for one sequence.
-    entries, widest, outputs = work or (50 * max(1, count), count, 16)
-    sequences = 1.6 * count / max(1, min(outputs, 16 * getattr(inputs, "length", 1)))
-    require_memory(count, 160.0 * widest * count)
-    seconds = _START + primes * (_PER_ENTRY * entries * count * max(2.0, sequences) + _PER_CUBE * float(count) ** 3)
-    return Estimate(count, seconds, memory_for(count) + 160 * widest * count)
+    # Entries, and the widest activation's, for one sequence.
+    entries, widest = _forward(module, inputs) or (50 * max(1, count), count)
+    rows = 8.0 * PER_POSITION * getattr(inputs, "length", 1) * widest
+    more = _ARRAYS * max(_CHUNK, rows)
+    require_memory(count, more)
+    seconds = _START + primes * (_PER_ENTRY * entries * count + _PER_CUBE * float(count) ** 3)
+    return Estimate(count, seconds, memory_for(count) + more)
 
 
-def _forward(module: nn.Module, inputs: Inputs) -> tuple[int, int, int] | None:
+def _forward(module: nn.Module, inputs: Inputs) -> tuple[int, int] | None:
     """Counts of one forward of a copy, per sequence; None where a plain forward does not work out."""
     try:
         twin = private_copy(module).double()
         with torch.no_grad(), torch.random.fork_rng(devices=[]), _Counting() as counting:
             batch = inputs.draw(2, torch.Generator().manual_seed(0))
             batch = batch.movedim(0, inputs.batch_axis) if inputs.batch_axis else batch
-            result = twin(**{inputs.keyword: batch}) if inputs.keyword else twin(batch)
+            twin(**{inputs.keyword: batch}) if inputs.keyword else twin(batch)
     except Exception:  # the run itself will say what is wrong
         return None
-    found = getattr(result, "logits", result)
-    while isinstance(found, (tuple, list, dict)) and found:
-        found = next(iter(found.values())) if isinstance(found, dict) else found[0]
-    outputs = found.numel() if isinstance(found, torch.Tensor) else 32
-    return counting.entries // 2, counting.widest // 2, max(1, outputs // 2)
+    return counting.entries // 2, counting.widest // 2
 
 
 def memory_for(parameters: int) -> float:
@@ -102,8 +101,8 @@ def require_memory(parameters: int, more: float = 0.0) -> None:
     need, have = memory_for(parameters) + more, free_memory()
     if need > have:
         raise InvalidInput(
-            f"{parameters:,} parameters need some {need / 1e9:,.0f} GB for their Jacobian and this machine has "
-            f"{have / 1e9:,.0f} GB free; measure a smaller model of "
+            f"{parameters:,} parameters need some {need / 1e9:,.1f} GB for their Jacobian and this machine has "
+            f"{have / 1e9:,.1f} GB free; measure a smaller model of "
             "the same kind, or shorter inputs"
         )
 

@@ -1,1 +1,1 @@
-"""Arithmetics in which an ordinary torch module can run: residues with tangents modulo a prime, and many digits."""
+"""Arithmetics in which an ordinary torch module can run: residues modulo a prime with a chain rule, and many digits."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import torch
 from torch import Tensor
@@ -21,8 +22,6 @@ from symgauge.arithmetic.modular_products import matmul
 from symgauge.arithmetic.prime_field import PrimeField
 from symgauge.arithmetic.primes import check_modulus
 
-_ERF, _LOG, _ROOT, _EXPONENTIAL = 2, 5, 7, 11
-"""Tags that keep the hashes of different functions apart."""
 _SMALL, _TABLES = 4096, 256
 """Entries of a table that is kept once it is lifted, and how many are."""
 
@@ -211,7 +210,7 @@ class FiniteField(PrimeField):
         An element of GF(p) always has a root. Of the others half do: a + bi is a square iff its norm a² + b² is one
         in GF(p), and then r = x + bi/(2x) with x² = (a ± √(a² + b²))/2 for the sign that makes it a square.
         """
-        ex = None if a.ex is None else self._hash(a, _ROOT, self.exponents.p)
+        ex = None if a.ex is None else self._hash(a, "root", self.exponents.p)
         real_root, real_ok = self._root(a.re)
         zero = torch.zeros_like(real_root)
         re, im = torch.where(real_ok, real_root, zero), torch.where(real_ok, zero, real_root)
@@ -228,18 +227,19 @@ class FiniteField(PrimeField):
 
     # ----- transcendental functions
 
-    def _hash(self, a: Residues, tag: int, modulus: int) -> Tensor:
-        """A keyed pseudo-random number in [1, modulus), equal for equal arguments."""
+    def _hash(self, a: Residues, function: str, modulus: int) -> Tensor:
+        """A keyed pseudo-random number in [1, modulus), equal for equal arguments of the function of that name."""
+        tag = crc32(function.encode())
         mixed = a.re ^ ((self.seed * 0x9E3779B97F4A7C15 + tag * 0xD1B54A32D192ED03 + 1) & 0x7FFFFFFFFFFFFFFF)
         mixed = _splitmix(mixed)
         # A real number is the same with an imaginary part of zero and without one.
         mixed = _splitmix(mixed if a.im is None else mixed ^ (a.im * 0x2545F4914F6CDD1D))
         return torch.fmod(mixed & 0x7FFFFFFFFFFFFFFF, modulus - 1) + 1
 
-    def fresh(self, a: Residues, tag: int) -> Residues:
+    def fresh(self, a: Residues, function: str) -> Residues:
         """A fresh element per argument, without any relation."""
-        ex = None if a.ex is None else self._hash(a, tag + 1000, self.exponents.p)
-        return Residues(self._hash(a, tag, self.p), None, ex)
+        ex = None if a.ex is None else self._hash(a, f"{function} modulo q", self.exponents.p)
+        return Residues(self._hash(a, function, self.p), None, ex)
 
     def _fold(self, a: Residues) -> tuple[Residues, Tensor]:
         """(±a, flipped): one representative of {a, −a}, so that odd functions keep their parity."""
@@ -247,10 +247,10 @@ class FiniteField(PrimeField):
         flipped = a.re > half if a.im is None else (a.re > half) | ((a.re == 0) & (a.im > half))
         return gathered(lambda pair: torch.where(flipped, pair[0], pair[1]), [self.neg(a), a]), flipped
 
-    def odd(self, a: Residues, tag: int) -> Residues:
+    def odd(self, a: Residues, function: str) -> Residues:
         """A fresh element per argument with f(−a) = −f(a), for erf and the tangent of a half angle."""
         folded, flipped = self._fold(a)
-        value = self.fresh(folded, tag)
+        value = self.fresh(folded, function)
         value = gathered(lambda pair: torch.where(flipped, pair[0], pair[1]), [self.neg(value), value])
         zero = self.is_zero(a)
         return value.map(lambda t: torch.where(zero, 0, t))
@@ -259,7 +259,7 @@ class FiniteField(PrimeField):
     def _powers(self) -> tuple[Tensor, Tensor, Tensor]:
         """g^i, g^(2¹⁰ i) and g^(2²⁰ i) for i < 2¹¹, where g generates the squares of GF(p); keyed by the seed."""
         key = Residues(torch.tensor([self.seed]))
-        root = 2 + int(self._hash(key, _EXPONENTIAL, self.p - 3))
+        root = 2 + int(self._hash(key, "exp", self.p - 3))
         square = root * root % self.p
         low, middle, high = (self._powers_of(pow(square, 1 << shift, self.p), 1 << 11) for shift in (0, 10, 20))
         return low, middle, high
@@ -272,7 +272,7 @@ class FiniteField(PrimeField):
         # Modulo q it is a hash of itself that keeps exp(−a) = 1/exp(a), so that it does not matter how it was found.
         flipped = a.ex > self.exponents.p // 2
         opposite = self.exponents._neg(a.ex)
-        hashed = self._hash(Residues(torch.where(flipped, opposite, a.ex)), _EXPONENTIAL, self.exponents.p)
+        hashed = self._hash(Residues(torch.where(flipped, opposite, a.ex)), "exp modulo q", self.exponents.p)
         hashed = torch.where(flipped, self.exponents._inverse(hashed), hashed)
         return Residues(value, None, torch.where(a.ex == 0, 1, hashed))
 
@@ -288,7 +288,7 @@ class FiniteField(PrimeField):
             )
         )
         folded = gathered(lambda pair: torch.where(flipped, pair[0], pair[1]), [inverse, a])
-        value = self.fresh(folded, _LOG)
+        value = self.fresh(folded, "log")
         value = gathered(lambda pair: torch.where(flipped, pair[0], pair[1]), [self.neg(value), value])
         one = a.re == 1 if a.im is None else (a.re == 1) & (a.im == 0)
         return value.map(lambda t: torch.where(one, 0, t))

@@ -344,13 +344,13 @@ class Calculus:
         field = self.field
         bell = field.exp(field.neg(field.mul(a.value, a.value)))
         derivative = field.scale(bell, 2 / math.sqrt(math.pi))
-        return self.apply(a, field.odd(a.value, 2), torch.erf(a.shadow), derivative)
+        return self.apply(a, field.odd(a.value, "erf"), torch.erf(a.shadow), derivative)
 
     def atan(self, a: Jet) -> Jet:
         """The arc tangent is a fresh odd element; its derivative 1/(1 + a²) is rational."""
         field = self.field
         bottom = field.add(field.lift(torch.ones_like(a.shadow)), field.mul(a.value, a.value))
-        value, taint = field.odd(a.value, 11), field.is_zero(bottom)
+        value, taint = field.odd(a.value, "arc tangent"), field.is_zero(bottom)
         return self.apply(a, value, torch.atan(a.shadow), field.inverse(bottom), taint=taint, slope=2)
 
     def sigmoid(self, a: Jet) -> Jet:
@@ -388,7 +388,7 @@ class Calculus:
         """Cosine and sine from a fresh odd half-angle tangent, so that cos² + sin² = 1 holds exactly."""
         field = self.field
         self.uses.add("sin")
-        t = field.odd(a.value, 3)
+        t = field.odd(a.value, "tangent of half")
         one = field.ones_like(t)
         square = field.mul(t, t)
         scale = field.inverse(field.add(one, square))

@@ -26,7 +26,8 @@ _CHOICE = 4
 
 _TIMES = 4
 """At how many positions each token is to be looked at, as the position's own token."""
-
+_SHARE = 0.75
+"""How much of what is usable may be handed out at once, to show every token."""
 _FLIPS = 48
 """Inputs to take at once that have units on the other side."""
 
@@ -100,8 +101,11 @@ class Acceptance:
 
     @property
     def complete(self) -> bool:
-        """Whether every input that exists was used, at every position: the rank is then that of all there is."""
-        return self.done and not self.unusable
+        """Whether every value that there is was used: of all inputs, or as far as a long search finds any.
+
+        The rank is then that of all there is.
+        """
+        return not self.unusable and (self.done or self._todo is None)
 
     def prepare(self) -> None:
         """Look at a first batch of candidates, so that the output's width is known."""
@@ -233,11 +237,14 @@ class Acceptance:
                 self._seen.update(usable.keys.values())
         self._urgent = []
         self._pool.sort(key=lambda u: -len(u.keys))
+        # Some are left, where there are few in all: what brings nothing new can be seen from these only.
+        most = max(wanted, int(_SHARE * self.available))
         for rare_tokens in (True, False):
             rest = []
             for usable in self._pool:
                 fresh = usable.fresh(self._seen)
-                wants = any(self._covered[v] < _TIMES for v in usable.own()) if rare_tokens else have < wanted
+                rare = have < most and any(self._covered[v] < _TIMES for v in usable.own())
+                wants = rare if rare_tokens else have < wanted
                 if fresh and wants:
                     chosen.append((usable.sequence, fresh))
                     have += len(fresh)

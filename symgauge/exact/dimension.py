@@ -95,14 +95,14 @@ class _Search:
             if self.progress is not None:
                 self.progress(f"prime {self.prime}", self.rank, self.columns)
             if added == 0:
-                # All inputs that exist, at all their positions and in all directions, leave nothing to be settled.
+                # All values that there are, at all positions and in all directions, leave nothing to be settled.
                 self.saturated = self.acceptance.complete
                 while self.saturated and rows.used and rows.again():
                     pass
                 return
-            fruitless = added >= 2 * _EXTRA and not gained
+            fruitless = added >= _EXTRA and not gained
             spare = min(_SPARE, self.acceptance.available // 4)
-            wanted = max(2, math.ceil(2 * _EXTRA * rows.positions / rows.rows), int(_FURTHER * rows.positions), spare)
+            wanted = max(2, math.ceil(_EXTRA * rows.positions / rows.rows), int(_FURTHER * rows.positions), spare)
         self.saturated = self.rank == self.columns or not self.acceptance.blind
 
     def cross(self) -> None:

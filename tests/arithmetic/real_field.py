@@ -9,6 +9,8 @@ from torch import Tensor
 
 from symgauge.arithmetic.finite_field import FiniteField, Residues
 
+_ODD = {"erf": torch.erf, "tangent of half": lambda x: torch.tan(x / 2), "arc tangent": torch.atan}
+
 
 class RealField(FiniteField):
     """Ordinary real numbers. Rules that are right here, derivative included, are right over any field."""
@@ -55,8 +57,8 @@ class RealField(FiniteField):
     def exp(self, a: Residues) -> Residues:
         return Residues(a.re.exp())
 
-    def odd(self, a: Residues, tag: int) -> Residues:
-        return Residues({2: torch.erf, 3: lambda x: torch.tan(x / 2), 11: torch.atan}[tag](a.re))
+    def odd(self, a: Residues, function: str) -> Residues:
+        return Residues(_ODD[function](a.re))
 
     def log(self, a: Residues) -> Residues:
         return Residues(a.re.log())

@@ -32,28 +32,29 @@ def test_every_token_is_looked_at_in_company(kind: str) -> None:
     acceptance = Acceptance(evaluation, torch.Generator().manual_seed(0))
     seen = Counter(int(x[p]) for x, keys in acceptance.take(20) for p in keys if p)
     assert not acceptance.blind
-    assert min(seen[v] for v in range(inputs.vocabulary)) >= 4
+    assert min(seen[v] for v in range(inputs.vocabulary)) >= 2
 
 
 class Lost(nn.Module):
-    """One token's output is a root of minus one times a square: it exists in no field here, for that token alone."""
+    """Token 7's output needs a root that exists at half of all points, if √(1 + x²) lies outside GF(p)."""
 
-    def __init__(self) -> None:
+    def __init__(self, vocabulary: int) -> None:
         super().__init__()
-        self.table, self.out = nn.Embedding(40, 3), nn.Linear(3, 2)
+        self.table, self.out = nn.Embedding(vocabulary, 2), nn.Linear(2, 4, bias=False)
+        self.inner = nn.Parameter(torch.zeros(1))
 
     def forward(self, ids: Tensor) -> Tensor:
         x = self.table(ids)
-        root = torch.sqrt(1 + x[..., :1] ** 2)
-        inner = torch.where((ids == 7)[..., None], torch.sqrt(root + 2), torch.ones_like(root))
-        return self.out(x * inner)
+        root = torch.sqrt(torch.sqrt(1 + self.inner**2) + 2)
+        return self.out(torch.where((ids == 7)[..., None], x * root, x))
 
 
-def test_a_token_that_cannot_be_looked_at_leaves_the_rank_unsettled() -> None:
-    """√(2 + √u) exists for half of all u outside GF(p): at some seeds token 7 has none, and then nothing is settled."""
+@pytest.mark.parametrize("vocabulary", [9, 60])
+def test_a_token_that_cannot_be_looked_at_leaves_the_rank_unsettled(vocabulary: int) -> None:
+    """The nullity is that of a table times a matrix, and one more for the inner root, which the table undoes."""
     settled = []
     for seed in range(12):
-        found = dimension(Lost(), Tokens(40, 3), seed=seed, primes=DEFAULT_PRIMES[:1], rounds=3)
+        found = dimension(Lost(vocabulary), Tokens(vocabulary, 3), seed=seed, primes=DEFAULT_PRIMES[:1], rounds=3)
         settled.append(found.saturated)
-        assert found.saturated == (found.nullity == 9)
+        assert found.nullity == (5 if found.saturated else 7)  # a lost row of the table has two directions
     assert set(settled) == {True, False}
