@@ -22,7 +22,7 @@ _PER_ENTRY = 4e-8
 """Seconds for one entry of one activation of a sequence, and one row: derivatives in exact arithmetic."""
 _PER_CUBE = 7e-11
 """Seconds for elimination, for P³."""
-_BYTES = 60
+_BYTES = 25
 """Bytes for P²: the echelon form over GF(p²), its kernel, and products on the way."""
 _BASE = 3e8
 _CHUNK, _ARRAYS = 6e7, 6

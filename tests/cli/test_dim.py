@@ -229,7 +229,7 @@ def test_what_memory_does_not_hold_is_refused_at_once(dim, monkeypatch) -> None:
     monkeypatch.setattr("symgauge.estimate.free_memory", lambda: 3.1e8)
     done = dim("mine.py:large")
     assert done.exit_code == 2
-    assert "symgauge: 1,024 parameters need some 0.4 GB for their Jacobian" in done.stderr
+    assert "symgauge: 1,024 parameters need some 0.3 GB for their Jacobian" in done.stderr
 
 
 def test_an_interruption_is_one_line(dim, monkeypatch) -> None:
