@@ -101,10 +101,14 @@ def require_memory(parameters: int, more: float = 0.0) -> None:
     need, have = memory_for(parameters) + more, free_memory()
     if need > have:
         raise InvalidInput(
-            f"{parameters:,} parameters need some {need / 1e9:,.1f} GB for their Jacobian and this machine has "
-            f"{have / 1e9:,.1f} GB free; measure a smaller model of "
+            f"{parameters:,} parameters need some {_gigabytes(need)} GB for their Jacobian and this machine has "
+            f"{_gigabytes(have)} GB free; measure a smaller model of "
             "the same kind, or shorter inputs"
         )
+
+
+def _gigabytes(count: float) -> str:
+    return f"{count / 1e9:,.0f}" if count >= 1e10 else f"{count / 1e9:.1f}"
 
 
 def free_memory() -> float:
