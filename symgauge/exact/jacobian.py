@@ -59,7 +59,7 @@ class JacobianRows:
         """Random output directions (count, width); for probabilities they annihilate a shift of all logits."""
         shift = self.output == "probabilities"
         d = torch.randint(1, self.field.p, (count, width - shift), generator=self.generator)
-        return torch.cat([d, self.field.p - self.field.reduce(d.sum(1, keepdim=True))], 1) if shift else d
+        return torch.cat([d, (-d.sum(1, keepdim=True)) % self.field.p], 1) if shift else d
 
     def _directions(self, width: int) -> Tensor:
         """Those in which each position is looked at: (per position, width)."""
@@ -95,10 +95,13 @@ class JacobianRows:
 
     def _news(self, found: list[Probe]) -> bool:
         """Whether any row of these is new, by random combinations of all of them: far less work than the rows."""
-        return any(
-            not bool(self.echelon.contains(self._timed(chunk, self._mixed)).all())
-            for chunk in self._chunks(found, _MIXTURES)
-        )
+        chunks = self._chunks(found, _MIXTURES)
+        for i, chunk in enumerate(chunks):
+            if not bool(self.echelon.contains(self._timed(chunk, self._mixed)).all()):
+                for rest in chunks[i + 1 :]:  # the sides of thresholds are noted of all
+                    self.evaluation(torch.stack([sequence for sequence, _ in rest]), watched=True)
+                return True
+        return False
 
     def _count(self, positions: Collection[int]) -> int:
         """Rows of one sequence."""

@@ -14,11 +14,14 @@ from symgauge.exact.evaluation import Evaluation
 from symgauge.exact.probes import Tokens
 from symgauge.exact.subject import Subject
 
-_ROUNDS = 12
-_FEW_ROUNDS = 4
+_ROUNDS, _FEW_ROUNDS = 12, 4
+"""How often rows are drawn again, and how often for one token that does well alone."""
 _WORTH = 1.03
 """Four more draws of all rows must better the chosen ones' scores by so much, to be worth their time."""
+_COMPARED, _DEPTH = 64, 12
+"""Tokens, and roots of a run, among which the first is sought that rests on several tokens."""
 _BALANCE = 1 << 20
+"""What the worst prime counts for, beside all."""
 _BIAS = 0.25
 """A power of two, so that the numbers keep their mantissas."""
 
@@ -134,12 +137,13 @@ def _radicands(subject: Subject, theta: Tensor, prime: int, batch: Tensor, last:
 
 def _first_shared_root(subject: Subject, inputs: Tokens, theta: Tensor, prime: int) -> int | None:
     """The first root whose radicand rests on other tokens than its position's own; the second, where none does."""
-    token, position = torch.arange(inputs.vocabulary)[:, None], torch.arange(inputs.length)
-    alone = _radicands(subject, theta, prime, token.expand(-1, inputs.length))
-    mixed = _radicands(subject, theta, prime, (token + position) % inputs.vocabulary)
-    again = (token - position) % inputs.vocabulary  # where position p of the mixed batch has this token
+    some = min(inputs.vocabulary, _COMPARED)
+    token, position = torch.arange(some)[:, None], torch.arange(inputs.length)
+    alone = _radicands(subject, theta, prime, token.expand(-1, inputs.length), _DEPTH)
+    mixed = _radicands(subject, theta, prime, (token + position) % some, _DEPTH)
+    again = (token - position) % some  # where position p of the mixed batch has this token
     for number, (a, b) in enumerate(zip(alone, mixed, strict=False)):
-        if a.shape[:2] == b.shape[:2] == (inputs.vocabulary, inputs.length):
+        if a.shape[:2] == b.shape[:2] == (some, inputs.length):
             for x, y in zip(a.value.parts(), b.value.parts(), strict=False):
                 if not bool((x.expand(a.shape) == y.expand(b.shape)[again, position]).all()):
                     return number
@@ -158,7 +162,10 @@ def _score(
         batch[:, 1::2] = partner
     counts = torch.zeros(len(primes), inputs.vocabulary, dtype=torch.int64)
     for count, prime in zip(counts, primes, strict=True):
-        radicand = _radicands(subject, theta, prime, batch, site)[site]
+        found = _radicands(subject, theta, prime, batch, site)
+        if len(found) <= site:  # at this point the code takes another way
+            continue
+        radicand = found[site]
         nothing = torch.zeros(radicand.shape, dtype=torch.bool, device=radicand.shadow.device)
         outside = nothing if radicand.value.im is None else radicand.value.im.expand(radicand.shape) != 0
         lost = nothing if radicand.taint is None else radicand.taint.expand(radicand.shape)
