@@ -126,8 +126,7 @@ class Acceptance:
             if batch is None:
                 break
             self._collect(batch)
-        else:
-            self._given_up |= set(self._uncovered())
+        self._given_up |= set(self._uncovered())  # they were sought as long as may be, or in all inputs there are
         return self._choose(wanted)
 
     @property

@@ -36,7 +36,7 @@ def test_every_token_is_looked_at_in_company(kind: str) -> None:
 
 
 class Lost(nn.Module):
-    """Token 7's output needs a root that exists at half of all points, if √(1 + x²) lies outside GF(p)."""
+    """Sums of token rows. Row 7 has a factor √(2 + √(1 + w²)), which half of all points lack outside GF(p)."""
 
     def __init__(self, vocabulary: int) -> None:
         super().__init__()
@@ -46,15 +46,19 @@ class Lost(nn.Module):
     def forward(self, ids: Tensor) -> Tensor:
         x = self.table(ids)
         root = torch.sqrt(torch.sqrt(1 + self.inner**2) + 2)
-        return self.out(torch.where((ids == 7)[..., None], x * root, x))
+        return self.out(torch.where((ids == 7)[..., None], x * root, x).cumsum(1))
 
 
 @pytest.mark.parametrize("vocabulary", [9, 60])
 def test_a_token_that_cannot_be_looked_at_leaves_the_rank_unsettled(vocabulary: int) -> None:
-    """The nullity is that of a table times a matrix, and one more for the inner root, which the table undoes."""
+    """Of 9 tokens all sequences are looked at, of 60 there are always more, of the other tokens.
+
+    The nullity is that of a table times a matrix, 4, and one for the root, which the table undoes. A lost row has two
+    directions more, and as other probes bring nothing new, only the lost token tells.
+    """
     settled = []
     for seed in range(12):
         found = dimension(Lost(vocabulary), Tokens(vocabulary, 3), seed=seed, primes=DEFAULT_PRIMES[:1], rounds=3)
         settled.append(found.saturated)
-        assert found.nullity == (5 if found.saturated else 7)  # a lost row of the table has two directions
+        assert found.nullity == (5 if found.saturated else 7)
     assert set(settled) == {True, False}

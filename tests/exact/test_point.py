@@ -35,29 +35,31 @@ def test_no_two_numbers_of_a_point_are_equal_after_rows_are_drawn_again(a: Archi
     assert theta.equal(first) == (a is POST)  # its first radicand is always in GF(p)
 
 
-@pytest.mark.parametrize("kind", ["llama", "bloom", "deepseek_v3", "gpt2"])
-def test_tokens_enter_the_stream_with_roots_in_the_field(kind: str) -> None:
-    """Most tokens, where the plain draw has a quarter of them or less."""
+@pytest.mark.parametrize(("kind", "share"), [("llama", 0.95), ("bloom", 0.7), ("deepseek_v3", 0.95), ("gpt2", 0.5)])
+def test_tokens_enter_the_stream_with_roots_in_the_field(kind: str, share: float) -> None:
+    """That share of tokens, places and primes in sequences of random tokens; the plain draw has some 0.2.
+
+    BLOOM has two roots before tokens meet, so the partner must be good at both; GPT-2's depend on the position too.
+    """
     model = tiny(kind)
     inputs = Tokens(model.config.vocab_size, 4)
     subject = Subject(model, inputs)
     check_agreement(Evaluation(subject, random_point(subject, 0), Calculus(FiniteField(DEFAULT_PRIMES[0]))), 0)
-    first = random_point(subject, 0)
-    site = _first_shared_root(subject, inputs, first, DEFAULT_PRIMES[0])
-    assert site is not None
-
-    def good(theta: torch.Tensor) -> float:
-        """How many of all tokens, places and primes have a radicand in GF(p), in sequences of random tokens."""
-        batch = inputs.draw(64, torch.Generator().manual_seed(5))
-        shares = []
-        for prime in DEFAULT_PRIMES:
-            radicand = _radicands(subject, theta, prime, batch, site)[site]
-            im = radicand.value.im
-            shares.append(1.0 if im is None else float((im == 0).double().mean()))
-        return sum(shares) / len(shares)
-
-    theta = with_rooted_embeddings(subject, first, DEFAULT_PRIMES, 0)
-    assert good(theta) > max(1.5 * good(first), 0.25)
+    batch = inputs.draw(64, torch.Generator().manual_seed(5))
+    before, after = [], []
+    for seed in range(3):
+        first = random_point(subject, seed)
+        site = _first_shared_root(subject, inputs, first, DEFAULT_PRIMES[0])
+        assert site is not None
+        for found, theta in (
+            (before, first),
+            (after, with_rooted_embeddings(subject, first, DEFAULT_PRIMES, seed)),
+        ):
+            for prime in DEFAULT_PRIMES:
+                im = _radicands(subject, theta, prime, batch, site)[site].value.im
+                found.append(1.0 if im is None else float((im == 0).double().mean()))
+    assert sum(before) / len(before) < 0.4
+    assert sum(after) / len(after) > share
 
 
 def test_as_many_tokens_as_channels_plus_one_are_enough_behind_an_output_norm() -> None:

@@ -1,0 +1,19 @@
+"""Sides of thresholds, counted by place."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from symgauge.arithmetic.record import Record
+
+
+@pytest.mark.parametrize(("distinct", "above", "below"), [(False, [3, 1], [1, 3]), (True, [1, 1], [1, 1])])
+def test_places_that_are_the_same_count_once_where_asked(distinct: bool, above: list[int], below: list[int]) -> None:
+    """Three inputs that begin alike are one place; one that rests on a missing root is none."""
+    distance = torch.tensor([[1.0, -1.0]] * 3 + [[-1.0, 1.0], [5.0, 5.0]], dtype=torch.float64)
+    record = Record(distinct=distinct)
+    record.start(len(distance))
+    record.side("relu", distance, torch.tensor([[False]] * 4 + [[True]]).expand(5, 2))
+    (sides,) = record.sides.values()
+    assert (sides.above.tolist(), sides.below.tolist()) == (above, below)
