@@ -103,8 +103,10 @@ def checked_out(commit: str | None) -> Iterator[Path | None]:
         yield None
         return
     with tempfile.TemporaryDirectory() as folder:
-        archive = subprocess.run(["git", "archive", commit], cwd=ROOT, capture_output=True, check=True).stdout
-        subprocess.run(["tar", "-x", "-C", folder], input=archive, check=True)
+        archive = subprocess.run(["git", "archive", commit], cwd=ROOT, capture_output=True)
+        if archive.returncode:
+            raise SystemExit(f"--against {commit}: git has no such commit here")
+        subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)
         yield Path(folder)
 
 

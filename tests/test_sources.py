@@ -110,3 +110,17 @@ def test_a_malformed_description_is_refused(tmp_path: Path, text: str, said: str
     file.write_text(text)
     with pytest.raises(InvalidInput, match=said):
         read(file)
+
+
+def test_a_malformed_description_is_found_before_the_checks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "toy").mkdir()
+    (tmp_path / "toy" / "source.toml").write_text("titel = 3")
+    monkeypatch.setattr(module, "checks_folder", lambda: tmp_path)
+    sources.cache_clear()
+    try:
+        done = CliRunner().invoke(app, ["verify", "gauge/abs-4", "--report", str(tmp_path / "r")])
+    finally:
+        sources.cache_clear()
+    assert not (tmp_path / "r").exists()
+    assert done.exit_code == 2
+    assert "unknown key 'titel'" in done.stderr

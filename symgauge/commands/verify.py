@@ -29,6 +29,7 @@ def command(
     from symgauge.commands._progress import progress
     from symgauge.reporting.lines import headline, overview
     from symgauge.reporting.site import write_reports
+    from symgauge.sources import sources
     from symgauge.verification import run_checks
 
     chosen_profile = profiles.check(profile or profiles.active())
@@ -42,6 +43,7 @@ def command(
     if json:
         check_target(json)
     if report:
+        sources()  # a malformed description is found before the checks and not after them
         check_writable(report)
     processes = workers or min(MOST_WORKERS, os.cpu_count() or 1, len({known.claims[name].check for name in ids}))
     with progress(len(ids)) as watch:
