@@ -2,7 +2,8 @@
 
 A folder ``a_b`` is the source "a-b", the name that starts its claims' ids. Beside source.toml (title, findings, words
 for the page of experiments) it may have ``experiments/`` (see :mod:`symgauge.experiments.suite`), ``records/`` with
-what they gave, and ``page.py``, whose page takes the place of the source's own. Nothing else names a source.
+what they gave, ``commands/`` with commands of the command line, one file each with a function ``command``, and
+``page.py``, whose page takes the place of the source's own. Nothing else names a source.
 """
 
 from __future__ import annotations
@@ -58,6 +59,12 @@ def sources() -> dict[str, Source]:
 def source(name: str) -> Source:
     """The source of that name; one without a folder has its name for a title."""
     return sources().get(name) or Source(name, Path(), name)
+
+
+def source_commands() -> dict[str, str]:
+    """Names of the commands that sources bring, and the module of each. Reads no source.toml and imports no source."""
+    files = checks_folder().glob("*/commands/[!_]*.py")
+    return {f.stem.replace("_", "-"): f"{PACKAGE}.{f.parent.parent.name}.commands.{f.stem}" for f in files}
 
 
 def read(file: Path) -> Source:

@@ -36,6 +36,10 @@ note = "Small."
 def test_equation(evidence):
     evidence.exact("counted", figures={"ones": equal(1, 1)})
 """,
+    "commands/__init__.py": "",
+    "commands/say_hello.py": "def command() -> None:\n    print('hello')\n",
+    "commands/_words.py": "",
+    "commands/dim.py": "",
     "experiments/__init__.py": "",
     "experiments/table_1.py": """from symgauge.experiments.result import Comparison, Result
 from symgauge.experiments.suite import Experiment
@@ -83,6 +87,14 @@ def test_its_experiments_run(toy: Path) -> None:
     page = (out / "toy-one-experiments.md").read_text()
     assert "# A toy: experiments run again" in page
     assert "Small." in page
+
+
+def test_its_commands_are_commands(toy: Path) -> None:
+    listed = CliRunner().invoke(app, ["--help"]).output
+    assert "say-hello" in listed
+    assert "words" not in listed
+    assert CliRunner().invoke(app, ["say-hello"]).output == "hello\n"
+    assert "TARGET" in CliRunner().invoke(app, ["dim", "--help"]).output  # still our own
 
 
 def test_its_findings_stand_where_its_claims_do(toy: Path) -> None:

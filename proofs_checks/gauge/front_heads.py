@@ -9,6 +9,7 @@ import sympy as sp
 import torch
 from hypothesis import strategies as st
 
+from proofs_checks.gauge.algebra.group import invariants
 from proofs_checks.gauge.core_support import ALONE, ExactFunction
 from proofs_checks.gauge.explicit_attention import same
 from proofs_checks.gauge.proof_points import head, layer, on_theta_0
@@ -20,7 +21,6 @@ from symgauge.models.reference import random_parameters
 from symgauge.numeric import random_inputs
 from symgauge.symbolic import lie_algebra as lie
 from symgauge.symbolic import linear
-from symgauge.symbolic.group import invariants
 from symgauge.symbolic.tangent import Attention, random_attention
 
 IDENTIFIABLE = (

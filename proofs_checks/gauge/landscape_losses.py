@@ -10,10 +10,10 @@ import sympy as sp
 import torch
 from torch import Tensor
 
+from proofs_checks.gauge.critical_points import Loss, squared_loss
 from symgauge.architecture import Architecture
 from symgauge.models.reference import random_parameters
 from symgauge.numeric import Flat, generators, random_inputs
-from symgauge.numeric.critical import Loss, squared_loss
 from symgauge.numeric.invariance import function_of
 from symgauge.symbolic import linear
 from symgauge.symmetries import families

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
+from proofs_checks.gauge.algebra.commutant import CirclePoint, commutant_basis, rotation_matrix
 from proofs_checks.gauge.core_support import census, unimodular
 from proofs_checks.gauge.sharing_support import KEY, QUERY
 from symgauge.architecture import Architecture, Rotary
@@ -14,7 +15,6 @@ from symgauge.claims import EvidenceLog, at_least, for_all
 from symgauge.models.reference import random_parameters
 from symgauge.numeric import action, assert_changes, measure_invariance, random_element, random_inputs
 from symgauge.symbolic import lie_algebra as lie
-from symgauge.symbolic.commutant import CirclePoint, commutant_basis, rotation_matrix
 from symgauge.symbolic.tangent import Attention, random_attention
 from symgauge.symmetries import families
 

@@ -8,6 +8,7 @@ from random import Random
 import sympy as sp
 import torch
 
+from proofs_checks.gauge.algebra import projection
 from proofs_checks.gauge.algorithms_support import (
     average,
     drawn_layers,
@@ -16,6 +17,7 @@ from proofs_checks.gauge.algorithms_support import (
     layer_outputs,
     relative_change_of_outputs,
 )
+from proofs_checks.gauge.published_algorithms import algorithm_4
 from proofs_checks.gauge.symbolic_support import is_zero, proves, record_identity
 from symgauge.algorithms import (
     AttentionParameters,
@@ -31,9 +33,7 @@ from symgauge.algorithms import (
     random_element,
 )
 from symgauge.algorithms.invariants import head_distances
-from symgauge.algorithms.printed import algorithm_4
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.symbolic import projection
 from symgauge.symbolic.identities import d, d_k, matrix
 from symgauge.symbolic.instances import general_matrix
 from symgauge.symbolic.proof import prove_equal

@@ -7,12 +7,12 @@ from fractions import Fraction
 import sympy as sp
 import torch
 
+from proofs_checks.gauge.algebra import balancing
 from proofs_checks.gauge.algorithms_support import ABSOLUTE, drawn_layers, relative_change_of_outputs
+from proofs_checks.gauge.published_algorithms import algorithm_2, formula_84, geometric_mean, power
 from proofs_checks.gauge.symbolic_support import is_zero, proves
 from symgauge.algorithms import AttentionParameters, GaugeElement, apply, canonicalize, random_element
-from symgauge.algorithms.printed import algorithm_2, formula_84, geometric_mean, power
 from symgauge.claims import EvidenceLog, at_least, at_most, claim
-from symgauge.symbolic import balancing
 from symgauge.symbolic.identities import d, d_k, d_v, matrix
 from symgauge.symbolic.proof import prove_equal
 from symgauge.symbolic.words import Facts

@@ -6,11 +6,11 @@ from random import Random
 
 import sympy as sp
 
+from proofs_checks.gauge.algebra import balancing
 from proofs_checks.gauge.algorithms_support import drawn_layers, relative_change_of_outputs
 from proofs_checks.gauge.symbolic_support import is_zero, proves
 from symgauge.algorithms import apply, canonicalize, compress, expand, group_dimension, random_element
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.symbolic import balancing
 from symgauge.symbolic.identities import d, d_k, matrix
 from symgauge.symbolic.instances import general_matrix
 from symgauge.symbolic.lie_algebra import matrix_units

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sympy as sp
 import torch
 
+from proofs_checks.gauge.algebra import projection
+from proofs_checks.gauge.algebra import scalar_model as scalar
 from proofs_checks.gauge.algorithms_support import (
     drawn_layers,
     gradient_of,
@@ -26,8 +28,6 @@ from symgauge.models.reference import random_parameters
 from symgauge.numeric import random_inputs
 from symgauge.numeric.gaps import rank_with_gap
 from symgauge.numeric.jacobian import reference_jacobian
-from symgauge.symbolic import projection
-from symgauge.symbolic import scalar_model as scalar
 
 
 @claim(

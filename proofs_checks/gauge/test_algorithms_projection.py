@@ -7,6 +7,8 @@ from random import Random
 import sympy as sp
 import torch
 
+from proofs_checks.gauge.algebra import projection
+from proofs_checks.gauge.algebra import scalar_model as scalar
 from proofs_checks.gauge.algorithms_support import (
     drawn_layers,
     gaussian_like,
@@ -15,16 +17,14 @@ from proofs_checks.gauge.algorithms_support import (
     inputs_for,
     layer_outputs,
 )
+from proofs_checks.gauge.published_algorithms import algorithm_3
 from proofs_checks.gauge.symbolic_support import is_zero, proves
 from symgauge.algorithms import (
     AttentionParameters,
     project_gradient,
     random_attention,
 )
-from symgauge.algorithms.printed import algorithm_3
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.symbolic import projection
-from symgauge.symbolic import scalar_model as scalar
 from symgauge.symbolic.instances import general_matrix
 
 

@@ -8,8 +8,8 @@ import sympy as sp
 import torch
 
 from proofs_checks.gauge.algorithms_support import drawn_layers, inputs_for, layer_outputs, relative_change_of_outputs
+from proofs_checks.gauge.published_algorithms import algorithm_1
 from symgauge.algorithms import apply, random_attention, random_element, relative_change
-from symgauge.algorithms.printed import algorithm_1
 from symgauge.algorithms.transform import permute
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
 from symgauge.numeric.error_model import relative_error

@@ -8,10 +8,10 @@ from random import Random
 
 import sympy as sp
 
+from proofs_checks.gauge.algebra.group import invariants
 from proofs_checks.gauge.proof_points import head, layer, on_theta_0
 from symgauge.claims import EvidenceLog, at_least, claim, equal
 from symgauge.symbolic import lie_algebra as lie
-from symgauge.symbolic.group import invariants
 from symgauge.symbolic.instances import general_matrix
 from symgauge.symbolic.tangent import random_attention
 

@@ -9,13 +9,13 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
+from proofs_checks.gauge.algebra.norms import commutes_with_layer_norm, layer_norm
 from proofs_checks.gauge.core_support import ALONE, ExactFunction, Roles, census, unimodular
 from proofs_checks.gauge.sharing_support import KEY, OUTPUT, QUERY, SIZES, VALUE, group_element, shared
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal, for_all
 from symgauge.models.reference import random_parameters
 from symgauge.numeric import random_inputs
-from symgauge.symbolic.norms import commutes_with_layer_norm, layer_norm
 
 
 def normed_heads(a: Architecture, roles: Roles, x: Tensor, normed: bool = True) -> Tensor:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sympy as sp
 
+from proofs_checks.gauge.algebra import linearised
+from proofs_checks.gauge.algebra.group import act, random_element
 from proofs_checks.gauge.core_support import ALONE, census
 from proofs_checks.gauge.explicit_attention import same
 from proofs_checks.gauge.proof_components import record_components
@@ -29,8 +31,6 @@ from proofs_checks.gauge.symbolic_support import proves
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, at_most, claim
 from symgauge.profiles import scale
-from symgauge.symbolic import linearised
-from symgauge.symbolic.group import act, random_element
 
 E1, E2 = [1, 0], [0, 1]
 

@@ -10,8 +10,10 @@ import sympy as sp
 import torch
 from hypothesis import strategies as st
 
+from proofs_checks.gauge.algebra import linearised
 from proofs_checks.gauge.core_actions import head_element
 from proofs_checks.gauge.core_support import ALONE, ExactFunction, Roles, census
+from proofs_checks.gauge.critical_points import hessian_nullity, kernel_residual, squared_loss
 from proofs_checks.gauge.symbolic_support import is_zero, proves, record_identity
 from symgauge import strategies as sg
 from symgauge.architecture import Architecture
@@ -26,9 +28,7 @@ from symgauge.numeric import (
     measure_invariance,
     random_inputs,
 )
-from symgauge.numeric.critical import hessian_nullity, kernel_residual, squared_loss
 from symgauge.symbolic import lie_algebra as lie
-from symgauge.symbolic import linearised
 from symgauge.symbolic.tangent import Attention, random_attention
 from symgauge.symmetries.head_factors import QueryKey, ValueOutput
 

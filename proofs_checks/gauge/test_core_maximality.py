@@ -8,6 +8,7 @@ from itertools import permutations, product
 import torch
 from hypothesis import strategies as st
 
+from proofs_checks.gauge.algebra.group import invariants
 from proofs_checks.gauge.core_support import ALONE, ExactFunction, Roles, census, describe, parameters, unimodular
 from proofs_checks.gauge.explicit_attention import same
 from proofs_checks.gauge.proof_points import head, layer, on_theta_0
@@ -22,7 +23,6 @@ from symgauge.models.reference import ReferenceModel, random_parameters
 from symgauge.numeric import assert_changes, fibre_dimension_float, measure_invariance, random_inputs
 from symgauge.profiles import scale
 from symgauge.symbolic import lie_algebra as lie
-from symgauge.symbolic.group import invariants
 from symgauge.symbolic.tangent import random_attention
 
 ATTENTION = "layers.0.attention"

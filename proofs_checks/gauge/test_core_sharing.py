@@ -7,6 +7,7 @@ from math import factorial
 
 from hypothesis import strategies as st
 
+from proofs_checks.gauge.algebra import group
 from proofs_checks.gauge.core_support import ExactFunction, census
 from proofs_checks.gauge.sharing_support import (
     GENERIC,
@@ -22,7 +23,6 @@ from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal, for_all
 from symgauge.models.reference import ReferenceModel, random_parameters
 from symgauge.numeric import assert_changes, fibre_dimension_float, measure_invariance, random_inputs
-from symgauge.symbolic import group
 from symgauge.symbolic import lie_algebra as lie
 from symgauge.symbolic.dimensions import gqa
 from symgauge.symbolic.tangent import random_attention

@@ -10,6 +10,7 @@ import sympy as sp
 import torch
 
 from proofs_checks.gauge.core_support import ALONE
+from proofs_checks.gauge.critical_points import gauge_path, hessian, hessian_nullity, squared_loss
 from proofs_checks.gauge.printed import BASE_PARAMETERS, GPT_3_PARAMETERS
 from proofs_checks.gauge.symbolic_support import is_zero
 from proofs_checks.gauge.test_core_biases import BIASED
@@ -19,7 +20,6 @@ from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
 from symgauge.models.reference import random_parameters
 from symgauge.numeric import Flat, function_of, random_inputs, rank_with_gap
-from symgauge.numeric.critical import gauge_path, hessian, hessian_nullity, squared_loss
 from symgauge.presets import preset
 from symgauge.symbolic.dimensions import gpt2_model, mha_biased
 from symgauge.symbolic.instances import general_matrix

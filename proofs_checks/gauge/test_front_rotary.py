@@ -7,6 +7,7 @@ from fractions import Fraction
 import sympy as sp
 from sympy.polys.polyerrors import NotAlgebraic
 
+from proofs_checks.gauge.algebra.commutant import commutant_basis
 from proofs_checks.gauge.core_support import ExactFunction, census, unimodular
 from proofs_checks.gauge.rotary_support import FIRST, SECOND
 from proofs_checks.gauge.sharing_support import (
@@ -26,7 +27,6 @@ from symgauge.models.reference import random_parameters
 from symgauge.numeric import assert_changes, measure_invariance, random_inputs
 from symgauge.symbolic import lie_algebra as lie
 from symgauge.symbolic import linear
-from symgauge.symbolic.commutant import commutant_basis
 from symgauge.symbolic.dimensions import gqa
 from symgauge.symbolic.tangent import random_attention
 

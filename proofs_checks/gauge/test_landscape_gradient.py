@@ -8,7 +8,11 @@ from random import Random
 import sympy as sp
 from hypothesis import strategies as st
 
+from proofs_checks.gauge.algebra import projection
+from proofs_checks.gauge.algebra import scalar_model as model
+from proofs_checks.gauge.algebra.group import GaugeElement, act
 from proofs_checks.gauge.core_support import ALONE
+from proofs_checks.gauge.critical_points import Loss, gauge_path, gradient_orthogonality, loss_along, squared_loss
 from proofs_checks.gauge.explicit_attention import same
 from proofs_checks.gauge.landscape_losses import CriticalLayer, any_function_of_products
 from proofs_checks.gauge.proof_points import general_layer, one_orbit
@@ -17,12 +21,8 @@ from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal, for_all
 from symgauge.models.reference import random_parameters
 from symgauge.numeric import Flat, measure_invariance, random_inputs
-from symgauge.numeric.critical import Loss, gauge_path, gradient_orthogonality, loss_along, squared_loss
 from symgauge.numeric.invariance import function_of
 from symgauge.profiles import scale
-from symgauge.symbolic import projection
-from symgauge.symbolic import scalar_model as model
-from symgauge.symbolic.group import GaugeElement, act
 from symgauge.symbolic.identities import d, d_k, d_v, matrix
 from symgauge.symbolic.instances import general_matrix
 from symgauge.symbolic.proof import prove_equal

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sympy as sp
 
+from proofs_checks.gauge.algebra import linearised
+from proofs_checks.gauge.algebra.group import GaugeElement, act
 from proofs_checks.gauge.core_support import ALONE, census, describe
 from proofs_checks.gauge.explicit_attention import same
 from proofs_checks.gauge.proof_components import component, record_components
@@ -14,8 +16,6 @@ from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, claim, equal
 from symgauge.models.reference import ReferenceModel
 from symgauge.numeric import fibre_dimension_float, random_inputs
-from symgauge.symbolic import linearised
-from symgauge.symbolic.group import GaugeElement, act
 
 QUOTIENT = (
     r"attention without biases and norms, $n\ge3$: one layer, or a stack with residual connections; general parameters."

@@ -10,12 +10,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from proofs_checks.gauge.algebra.activations import gelu, homogeneous_scales, odd_part_excess, x
 from proofs_checks.gauge.symbolic_support import record_identity
 from proofs_checks.gauge.test_core_feed_forward import Network, record_signed_permutations
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
 from symgauge.exact.dimension import dimension
 from symgauge.exact.probes import Vectors
-from symgauge.symbolic.activations import gelu, homogeneous_scales, odd_part_excess, x
 
 
 class Deep(nn.Module):

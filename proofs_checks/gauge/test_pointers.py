@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
+from proofs_checks.gauge.algebra.group import act, invariants, random_element
 from proofs_checks.gauge.front_text import (
     ARGUMENTS,
     CITES,
@@ -18,7 +19,6 @@ from proofs_checks.gauge.front_text import (
 )
 from symgauge.claims import EvidenceLog, at_least, claim, equal
 from symgauge.symbolic.dimensions import gqa, mha
-from symgauge.symbolic.group import act, invariants, random_element
 from symgauge.symbolic.tangent import random_attention
 
 

@@ -9,6 +9,8 @@ import sympy as sp
 import torch
 from sympy import GF
 
+from proofs_checks.gauge.algebra import linearised
+from proofs_checks.gauge.algebra.group import GaugeElement, act, compose, random_element
 from proofs_checks.gauge.core_support import ALONE, unimodular
 from proofs_checks.gauge.explicit_attention import same
 from proofs_checks.gauge.proof_points import general_layer, head, layer, on_theta_0, second_orbit
@@ -21,8 +23,7 @@ from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
 from symgauge.models.reference import random_parameters
 from symgauge.numeric import assert_changes, measure_invariance, random_inputs, rank_with_gap
 from symgauge.profiles import scale
-from symgauge.symbolic import linear, linearised
-from symgauge.symbolic.group import GaugeElement, act, compose, random_element
+from symgauge.symbolic import linear
 from symgauge.symbolic.tangent import Attention
 
 E1, E2 = [1, 0], [0, 1]

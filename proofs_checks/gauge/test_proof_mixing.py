@@ -8,6 +8,7 @@ from random import Random
 import sympy as sp
 import torch
 
+from proofs_checks.gauge.algebra import head_mixing
 from proofs_checks.gauge.core_support import ALONE, Roles, census
 from proofs_checks.gauge.sharing_support import GENERIC, SIZES, record_resplitting, shared
 from proofs_checks.gauge.symbolic_support import is_zero, proves
@@ -16,7 +17,6 @@ from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
 from symgauge.models.reference import ReferenceModel, random_parameters
 from symgauge.numeric import assert_changes, fibre_dimension_float, measure_invariance, random_inputs
 from symgauge.profiles import scale
-from symgauge.symbolic import head_mixing
 from symgauge.symbolic import lie_algebra as lie
 from symgauge.symbolic.identities import d, d_k, d_v, matrix
 from symgauge.symbolic.instances import general_matrix

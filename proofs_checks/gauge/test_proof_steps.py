@@ -7,6 +7,8 @@ import scipy.linalg
 import sympy as sp
 import torch
 
+from proofs_checks.gauge.algebra import linearised
+from proofs_checks.gauge.algebra.group import act, random_element
 from proofs_checks.gauge.core_support import ALONE, unimodular
 from proofs_checks.gauge.explicit_attention import same
 from proofs_checks.gauge.proof_points import general_layer, head, layer, on_theta_0, second_orbit
@@ -18,8 +20,6 @@ from symgauge.models.reference import random_parameters
 from symgauge.numeric import assert_changes, measure_invariance, random_inputs
 from symgauge.profiles import scale
 from symgauge.symbolic import lie_algebra as lie
-from symgauge.symbolic import linearised
-from symgauge.symbolic.group import act, random_element
 from symgauge.symbolic.identities import d, d_k, d_v, matrix, n
 from symgauge.symbolic.proof import prove_equal
 from symgauge.symbolic.tangent import random_attention

@@ -7,6 +7,7 @@ from random import Random
 import sympy as sp
 import torch
 
+from proofs_checks.gauge.algebra.group import act, random_element
 from proofs_checks.gauge.core_support import ALONE, ExactFunction
 from proofs_checks.gauge.explicit_attention import FIELD, same
 from proofs_checks.gauge.proof_points import general_layer, head, layer, on_theta_0
@@ -24,7 +25,6 @@ from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
 from symgauge.models.reference import random_parameters
 from symgauge.profiles import scale
-from symgauge.symbolic.group import act, random_element
 from symgauge.symbolic.tangent import Attention
 
 E1, E2 = [1, 0], [0, 1]

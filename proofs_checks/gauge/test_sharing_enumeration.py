@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from hypothesis import strategies as st
 
+from proofs_checks.gauge.algebra import group
 from proofs_checks.gauge.proof_relabelings import kept_on_symbols, record_enumeration, relabelings
 from proofs_checks.gauge.sharing_support import STABILISER, relabelled, shared
 from symgauge import strategies as sg
@@ -12,7 +13,6 @@ from symgauge.architecture import Architecture, Rotary
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal, for_all
 from symgauge.models.reference import random_parameters
 from symgauge.numeric import assert_changes, measure_invariance, random_inputs
-from symgauge.symbolic import group
 from symgauge.symmetries.discrete import HeadPermutation
 from symgauge.wiring import wire
 

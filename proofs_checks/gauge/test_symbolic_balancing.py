@@ -6,9 +6,9 @@ from random import Random
 
 import sympy as sp
 
+from proofs_checks.gauge.algebra import balancing, projection
 from proofs_checks.gauge.symbolic_support import is_zero, proves
 from symgauge.claims import EvidenceLog, at_least, claim, equal
-from symgauge.symbolic import balancing, projection
 from symgauge.symbolic.identities import d, d_k, d_v, matrix
 from symgauge.symbolic.instances import general_matrix
 from symgauge.symbolic.proof import prove_equal

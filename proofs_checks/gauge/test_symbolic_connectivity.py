@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sympy as sp
 
+from proofs_checks.gauge.algebra import logarithm
+from proofs_checks.gauge.algebra import scalar_model as model
 from proofs_checks.gauge.symbolic_support import is_zero, proves
 from symgauge.claims import EvidenceLog, claim, equal
-from symgauge.symbolic import linear, logarithm
-from symgauge.symbolic import scalar_model as model
+from symgauge.symbolic import linear
 from symgauge.symbolic.identities import d_k, matrix
 from symgauge.symbolic.proof import prove_equal
 from symgauge.symbolic.words import Facts

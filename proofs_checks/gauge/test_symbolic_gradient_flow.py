@@ -6,9 +6,9 @@ from random import Random
 
 import sympy as sp
 
+from proofs_checks.gauge.algebra import scalar_model as model
 from proofs_checks.gauge.symbolic_support import proves
 from symgauge.claims import EvidenceLog, claim, equal
-from symgauge.symbolic import scalar_model as model
 from symgauge.symbolic.identities import d, d_k, matrix
 from symgauge.symbolic.instances import general_matrix
 from symgauge.symbolic.proof import prove_equal

@@ -8,15 +8,15 @@ import sympy as sp
 import torch
 from torch import Tensor
 
+from proofs_checks.gauge.algebra import head_mixing
+from proofs_checks.gauge.algebra.group import GaugeElement, act, compose, invariants, inverse, random_element
 from proofs_checks.gauge.symbolic_support import is_zero, proves
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
 from symgauge.models.reference import random_parameters
 from symgauge.numeric import assert_changes, measure_invariance, random_inputs
 from symgauge.profiles import scale
-from symgauge.symbolic import head_mixing
 from symgauge.symbolic.dimensions import h
-from symgauge.symbolic.group import GaugeElement, act, compose, invariants, inverse, random_element
 from symgauge.symbolic.identities import d, d_k, d_v, matrix
 from symgauge.symbolic.instances import general_matrix
 from symgauge.symbolic.proof import prove_equal

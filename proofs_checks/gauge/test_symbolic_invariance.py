@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sympy as sp
 
+from proofs_checks.gauge.algebra.commutant import CirclePoint, rotation_matrix
 from proofs_checks.gauge.symbolic_support import is_zero, proves, record_identity
 from symgauge.claims import EvidenceLog, claim
-from symgauge.symbolic.commutant import CirclePoint, rotation_matrix
 from symgauge.symbolic.functions import RowSoftmax
 from symgauge.symbolic.identities import d, d_k, d_v, matrix, n
 from symgauge.symbolic.proof import prove_equal, refute

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sympy as sp
 
+from proofs_checks.gauge.algebra import linearised
 from proofs_checks.gauge.symbolic_support import is_zero, proves
 from symgauge.claims import EvidenceLog, at_least, claim, equal
 from symgauge.symbolic import lie_algebra as lie
-from symgauge.symbolic import linearised
 from symgauge.symbolic.identities import d, d_k, matrix
 from symgauge.symbolic.proof import prove_equal
 from symgauge.symbolic.tangent import Attention, random_attention

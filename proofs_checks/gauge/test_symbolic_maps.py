@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sympy as sp
 
+from proofs_checks.gauge.algebra import linearised
+from proofs_checks.gauge.algebra.group import GaugeElement, act, invariants, inverse, random_element
 from proofs_checks.gauge.symbolic_support import proves
 from symgauge.claims import EvidenceLog, claim, equal
-from symgauge.symbolic import linearised
-from symgauge.symbolic.group import GaugeElement, act, invariants, inverse, random_element
 from symgauge.symbolic.tangent import Attention, random_attention
 
 

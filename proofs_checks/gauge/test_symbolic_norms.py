@@ -6,9 +6,9 @@ from random import Random
 
 import sympy as sp
 
+from proofs_checks.gauge.algebra import activations, norms
 from proofs_checks.gauge.symbolic_support import is_zero, proves, record_identity
 from symgauge.claims import EvidenceLog, claim
-from symgauge.symbolic import activations, norms
 from symgauge.symbolic.functions import Entrywise, layer_norm
 from symgauge.symbolic.identities import d, d_ff, matrix, n, ones
 from symgauge.symbolic.instances import general_matrix, rotation_fixing_ones

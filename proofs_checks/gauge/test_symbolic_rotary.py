@@ -6,15 +6,15 @@ from fractions import Fraction
 
 import sympy as sp
 
+from proofs_checks.gauge.algebra.commutant import (
+    commutant_basis,
+    rotation_matrix,
+)
 from proofs_checks.gauge.rotary_support import FIRST, OPPOSITE, SECOND, kernel_with_rotations, record_rotary_layers
 from proofs_checks.gauge.symbolic_support import is_zero, proves, record_identity
 from symgauge.architecture import Rotary
 from symgauge.claims import EvidenceLog, at_least, claim, equal
 from symgauge.symbolic import lie_algebra as lie
-from symgauge.symbolic.commutant import (
-    commutant_basis,
-    rotation_matrix,
-)
 from symgauge.symbolic.identities import d_k, matrix
 from symgauge.symbolic.proof import prove_equal
 from symgauge.symbolic.tangent import first_order_kernel, random_attention

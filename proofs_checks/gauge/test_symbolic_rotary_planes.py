@@ -6,6 +6,14 @@ from fractions import Fraction
 
 import sympy as sp
 
+from proofs_checks.gauge.algebra.commutant import (
+    ExactAngle,
+    commutant_basis,
+    cross_block_determinant,
+    rope_commutant_dimension,
+    rotation_matrix,
+    standard_frequencies,
+)
 from proofs_checks.gauge.rotary_support import (
     FIRST,
     OPPOSITE,
@@ -16,14 +24,6 @@ from proofs_checks.gauge.rotary_support import (
 from proofs_checks.gauge.symbolic_support import is_zero, proves
 from symgauge.architecture import Rotary
 from symgauge.claims import EvidenceLog, at_least, claim, equal
-from symgauge.symbolic.commutant import (
-    ExactAngle,
-    commutant_basis,
-    cross_block_determinant,
-    rope_commutant_dimension,
-    rotation_matrix,
-    standard_frequencies,
-)
 from symgauge.symbolic.identities import matrix
 from symgauge.symbolic.proof import prove_equal
 from symgauge.symbolic.words import Facts

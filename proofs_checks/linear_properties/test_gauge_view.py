@@ -8,17 +8,17 @@ from typing import Any, Literal
 import sympy as sp
 
 from proofs_checks.gauge.symbolic_support import proves
+from proofs_checks.linear_properties.drawing import Room, random_model
+from proofs_checks.linear_properties.fibre import LogBilinear, generic_fibre_dimension, nullity_at
+from proofs_checks.linear_properties.floating import Representation
+from proofs_checks.linear_properties.model import Model
+from proofs_checks.linear_properties.network import hidden_states, random_contexts, unembedding
 from symgauge import Tokens, account_for, dimension
 from symgauge.accounting import describe, natural_inputs
 from symgauge.architecture import Architecture
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
 from symgauge.exact.result import FibreDimension, Output
-from symgauge.linear_properties.drawing import Room, random_model
-from symgauge.linear_properties.fibre import LogBilinear, generic_fibre_dimension, nullity_at
-from symgauge.linear_properties.floating import Representation
-from symgauge.linear_properties.model import Model
-from symgauge.linear_properties.network import hidden_states, random_contexts, unembedding
 from symgauge.models.huggingface import tiny
 from symgauge.symbolic.functions import layer_norm
 from symgauge.symbolic.identities import d, matrix, n, ones

@@ -6,13 +6,12 @@ from random import Random
 
 from proofs_checks.gauge.symbolic_support import proves
 from proofs_checks.linear_properties.asked_queries import Asked, ask, asked
+from proofs_checks.linear_properties.drawing import Room
 from proofs_checks.linear_properties.drawn_models import PRIME
-from symgauge.claims import EvidenceLog, claim, equal, for_all
-from symgauge.linear_properties.drawing import Room
-from symgauge.linear_properties.equivalence import Equivalence, equivalence
-from symgauge.linear_properties.exact_matrices import RATIONALS, Matrix
-from symgauge.linear_properties.model import Model
-from symgauge.linear_properties.properties import (
+from proofs_checks.linear_properties.equivalence import Equivalence, equivalence
+from proofs_checks.linear_properties.exact_matrices import RATIONALS, Matrix
+from proofs_checks.linear_properties.model import Model
+from proofs_checks.linear_properties.properties import (
     Query,
     affine_map,
     answers,
@@ -21,6 +20,7 @@ from symgauge.linear_properties.properties import (
     transported_map,
     transported_space,
 )
+from symgauge.claims import EvidenceLog, claim, equal, for_all
 from symgauge.symbolic.identities import d, matrix, n, ones, r
 from symgauge.symbolic.proof import prove_equal
 from symgauge.symbolic.words import Facts

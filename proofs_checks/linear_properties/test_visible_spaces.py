@@ -6,8 +6,8 @@ import sympy as sp
 
 from proofs_checks.gauge.symbolic_support import proves
 from proofs_checks.linear_properties.drawn_models import PRIME, Pair, pairs, symbolic_projector, vanishes
+from proofs_checks.linear_properties.model import Model
 from symgauge.claims import EvidenceLog, claim, equal, for_all
-from symgauge.linear_properties.model import Model
 from symgauge.symbolic.identities import V, d, matrix, n
 from symgauge.symbolic.proof import prove_equal
 from symgauge.symbolic.words import Facts

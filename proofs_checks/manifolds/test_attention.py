@@ -7,12 +7,12 @@ import math
 import sympy as sp
 import torch
 
+from proofs_checks.manifolds.algebra import trajectories as t
 from proofs_checks.manifolds.experiments.figure_2 import entropy
 from proofs_checks.manifolds.marked_sum import MarkedSum
 from proofs_checks.manifolds.support import SCALES, measured, proves
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
 from symgauge.profiles import scale
-from symgauge.symbolic import trajectories as t
 from symgauge.symbolic.identities import d, d_k, matrix, n
 from symgauge.symbolic.proof import prove_equal
 

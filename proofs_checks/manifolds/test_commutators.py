@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import sympy as sp
 
+from proofs_checks.manifolds.algebra import commutators as c
 from proofs_checks.manifolds.support import instance, proves
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
 from symgauge.profiles import scale
-from symgauge.symbolic import commutators as c
 
 RECONSTRUCTED = "Not in the source, which gives the definition only: added here, with its proof."
 

@@ -8,11 +8,11 @@ import sympy as sp
 import torch
 
 from proofs_checks.manifolds import printed
+from proofs_checks.manifolds.algebra import trajectories as t
 from proofs_checks.manifolds.support import SCALES, measured, proves
+from proofs_checks.manifolds.trajectories import random_walk_spectrum, rank_at, spectrum
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.numeric.trajectories import random_walk_spectrum, rank_at, spectrum
 from symgauge.profiles import scale
-from symgauge.symbolic import trajectories as t
 from symgauge.symbolic.identities import d, d_k, matrix, n
 from symgauge.symbolic.instances import general_matrix
 from symgauge.symbolic.proof import prove_equal

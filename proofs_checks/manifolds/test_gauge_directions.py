@@ -6,10 +6,10 @@ from random import Random
 
 import sympy as sp
 
+from proofs_checks.manifolds.algebra import commutators as c
 from proofs_checks.manifolds.support import instance, proves
 from symgauge.claims import EvidenceLog, at_least, claim, equal
 from symgauge.profiles import scale
-from symgauge.symbolic import commutators as c
 from symgauge.symbolic.instances import general_matrix
 
 RECONSTRUCTED = "Not in the source: added here, with its proof."

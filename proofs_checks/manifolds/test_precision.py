@@ -6,9 +6,9 @@ import sympy as sp
 import torch
 from torch import Tensor
 
+from proofs_checks.manifolds.commutators import commutator
 from proofs_checks.manifolds.support import SCALES, measured
 from symgauge.claims import EvidenceLog, at_least, at_most, claim
-from symgauge.numeric.commutators import commutator
 
 ETA = 1e-3
 

@@ -9,13 +9,13 @@ import sympy as sp
 import torch
 
 from proofs_checks.manifolds import printed
+from proofs_checks.manifolds.algebra.trajectories import beta_moment, mean_over_coordinate_planes
+from proofs_checks.manifolds.commutators import random_share, share_in
 from proofs_checks.manifolds.marked_sum import Sizes
 from proofs_checks.manifolds.support import SCALES, measured
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.numeric.commutators import random_share, share_in
 from symgauge.profiles import scale
 from symgauge.symbolic.instances import general_matrix
-from symgauge.symbolic.trajectories import beta_moment, mean_over_coordinate_planes
 
 K, P, LIVE = printed.BASELINE_PLANE, printed.PARAMETERS, printed.LIVE
 

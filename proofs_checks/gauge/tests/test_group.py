@@ -4,8 +4,7 @@ from itertools import permutations
 
 import pytest
 
-from symgauge.errors import InvalidInput
-from symgauge.symbolic.group import (
+from proofs_checks.gauge.algebra.group import (
     GaugeElement,
     act,
     compose,
@@ -16,6 +15,7 @@ from symgauge.symbolic.group import (
     stabiliser,
     stabiliser_order,
 )
+from symgauge.errors import InvalidInput
 from symgauge.symbolic.tangent import random_attention
 
 POINT = random_attention(d=4, d_k=2, d_v=3, groups=(0, 1, 2))

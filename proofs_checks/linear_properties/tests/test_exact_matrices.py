@@ -7,8 +7,8 @@ import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from proofs_checks.linear_properties.exact_matrices import RATIONALS, Field, Matrix
 from symgauge.errors import InvalidInput
-from symgauge.linear_properties.exact_matrices import RATIONALS, Field, Matrix
 
 ROWS = st.integers(1, 4).flatmap(
     lambda width: st.lists(st.lists(st.integers(-3, 3), min_size=width, max_size=width), min_size=1, max_size=4)

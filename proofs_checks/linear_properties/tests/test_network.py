@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
+from proofs_checks.linear_properties.network import evaluating, hidden_states, random_contexts, unembedding
 from symgauge import Tokens
 from symgauge.errors import UnsupportedModel
-from symgauge.linear_properties.network import evaluating, hidden_states, random_contexts, unembedding
 from symgauge.models.huggingface import tiny
 
 

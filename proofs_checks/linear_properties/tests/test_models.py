@@ -7,13 +7,13 @@ from random import Random
 import pytest
 import torch
 
+from proofs_checks.linear_properties.drawing import Room, invertible, of_rank, partner, random_model
+from proofs_checks.linear_properties.equivalence import Inequivalence, equivalence
+from proofs_checks.linear_properties.exact_matrices import RATIONALS, Field
+from proofs_checks.linear_properties.fibre import LogBilinear
+from proofs_checks.linear_properties.model import Model, model_of_ratios
+from proofs_checks.linear_properties.properties import Query, transported_space
 from symgauge.errors import InvalidInput
-from symgauge.linear_properties.drawing import Room, invertible, of_rank, partner, random_model
-from symgauge.linear_properties.equivalence import Inequivalence, equivalence
-from symgauge.linear_properties.exact_matrices import RATIONALS, Field
-from symgauge.linear_properties.fibre import LogBilinear
-from symgauge.linear_properties.model import Model, model_of_ratios
-from symgauge.linear_properties.properties import Query, transported_space
 
 
 def test_probabilities_are_those_of_softmax() -> None:

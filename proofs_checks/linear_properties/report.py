@@ -9,8 +9,8 @@ from typing import Any
 
 from torch import Tensor
 
+from proofs_checks.linear_properties.floating import Decision, Representation
 from symgauge.errors import Undecided
-from symgauge.linear_properties.floating import Decision, Representation
 from symgauge.numeric.gaps import RankWithGap
 
 ALL = "identifiable: every model with these probabilities has it"

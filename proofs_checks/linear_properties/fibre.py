@@ -11,8 +11,8 @@ from fractions import Fraction
 import torch
 from torch import Tensor, nn
 
+from proofs_checks.linear_properties.model import Model
 from symgauge.errors import InvalidInput
-from symgauge.linear_properties.model import Model
 from symgauge.symmetries.base import Output
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
+from proofs_checks.linear_properties.exact_matrices import RATIONALS, Field, Matrix
+from proofs_checks.linear_properties.model import Model
 from symgauge.errors import InvalidInput
-from symgauge.linear_properties.exact_matrices import RATIONALS, Field, Matrix
-from symgauge.linear_properties.model import Model
 
 
 @dataclass(frozen=True)

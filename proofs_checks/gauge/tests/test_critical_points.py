@@ -5,10 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from symgauge.errors import InvalidInput, Undecided
-from symgauge.models.parameters import random_parameters
-from symgauge.numeric import Flat, function_of, generators, random_inputs, reference_jacobian
-from symgauge.numeric.critical import (
+from proofs_checks.gauge.critical_points import (
     gauge_path,
     gradient_orthogonality,
     hessian,
@@ -17,10 +14,13 @@ from symgauge.numeric.critical import (
     loss_along,
     squared_loss,
 )
+from symgauge.architecture import Architecture, Rotary
+from symgauge.errors import InvalidInput, Undecided
+from symgauge.models.parameters import random_parameters
+from symgauge.numeric import Flat, function_of, generators, random_inputs, reference_jacobian
 from symgauge.symmetries import families
-from tests.numeric.models import MODELS
 
-A = MODELS["attention"].replace(d_model=6, heads=2, groups=2, d_k=3, d_v=4)
+A = Architecture(d_model=6, heads=2, d_k=3, d_v=4)
 DIMENSION = 2 * (3**2 + 4**2)
 FLAT = Flat.of(A)
 TEACHER, STUDENT = (FLAT.join(random_parameters(A, seed)) for seed in (1, 2))
@@ -102,5 +102,6 @@ def test_questions_without_an_answer_are_refused() -> None:
         loss_along(LOSS, FLAT, path, [1.0, 1.0])
     with pytest.raises(Undecided):
         loss_along(lambda theta: theta.sum() * float("nan"), FLAT, path, [0.0, 1.0])
+    rotary = A.replace(d_k=4, rotary=Rotary.standard(4))
     with pytest.raises(InvalidInput, match="plain attention"):
-        gauge_path(MODELS["llama"], random_parameters(MODELS["llama"]))
+        gauge_path(rotary, random_parameters(rotary))

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from symgauge.linear_properties.exact_matrices import Matrix
-from symgauge.linear_properties.model import Coordinates, Model, check_comparable
+from proofs_checks.linear_properties.exact_matrices import Matrix
+from proofs_checks.linear_properties.model import Coordinates, Model, check_comparable
 
 
 @dataclass(frozen=True)

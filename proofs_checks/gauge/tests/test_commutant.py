@@ -7,8 +7,7 @@ import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symgauge.errors import InvalidInput, Undecided
-from symgauge.symbolic.commutant import (
+from proofs_checks.gauge.algebra.commutant import (
     CirclePoint,
     ExactAngle,
     commutant_basis,
@@ -16,6 +15,9 @@ from symgauge.symbolic.commutant import (
     rotation_matrix,
     standard_frequencies,
 )
+from symgauge.errors import InvalidInput, Undecided
+from symgauge.symbolic import lie_algebra as lie
+from symgauge.symbolic.tangent import random_attention
 
 A, B = CirclePoint(F(3, 5), F(4, 5)), CirclePoint(F(5, 13), F(12, 13))
 OPPOSITE, HALF_TURNED = CirclePoint(F(3, 5), F(-4, 5)), CirclePoint(F(-3, 5), F(-4, 5))
@@ -100,3 +102,14 @@ def test_bad_input_is_named():
         standard_frequencies(3)
     with pytest.raises(Undecided, match="numerical value"):
         rope_commutant_dimension([sp.Symbol("ω")])
+
+
+def test_rotary_generators_are_the_commutant():
+    angles = [CirclePoint(sp.Rational(3, 5), sp.Rational(4, 5)), CirclePoint(sp.Rational(5, 13), sp.Rational(12, 13))]
+    rotation = rotation_matrix(angles).to_Matrix()
+    point = random_attention(d=5, d_k=4, d_v=3, groups=(0, 1), rotations=[rotation**p for p in range(4)])
+    algebra = [element.to_Matrix() for element in commutant_basis(angles)]
+    found = lie.characterise(point, [lie.query_key_generators(point, algebra), lie.value_output_generators(point)])
+    assert (found.inside, found.free, found.unexplained) == (True, True, 0)
+    everything = lie.characterise(point, [lie.query_key_generators(point)])
+    assert not everything.inside  # GL(d_k) is too large under rotary positions

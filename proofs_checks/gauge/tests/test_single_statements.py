@@ -5,8 +5,8 @@ from random import Random
 import pytest
 import sympy as sp
 
+from proofs_checks.gauge.algebra import activations, balancing, head_mixing, logarithm, norms, projection, scalar_model
 from symgauge.errors import InvalidInput
-from symgauge.symbolic import activations, balancing, head_mixing, logarithm, norms, projection, scalar_model
 from symgauge.symbolic.identities import d_k, matrix
 from symgauge.symbolic.instances import general_matrix
 from symgauge.symbolic.proof import NotProved, prove_equal

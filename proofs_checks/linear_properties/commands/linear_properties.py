@@ -15,7 +15,7 @@ from symgauge.commands._output import JsonFlag, print_json
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from symgauge.linear_properties.report import Report
+    from proofs_checks.linear_properties.report import Report
 
 UNDECIDED = 1
 
@@ -126,10 +126,10 @@ def token_pairs(text: str) -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 def _measure(target: str, asked: Asked) -> tuple[Report, tuple[str, ...]]:
+    from proofs_checks.linear_properties.floating import Representation
+    from proofs_checks.linear_properties.report import report
+    from proofs_checks.linear_properties.saved_arrays import is_array_file, load_array
     from symgauge.errors import InvalidInput
-    from symgauge.linear_properties.floating import Representation
-    from symgauge.linear_properties.report import report
-    from symgauge.linear_properties.saved_arrays import is_array_file, load_array
 
     if asked.answers and asked.tokens:
         raise InvalidInput("--answers gives the log-odds and --tokens computes them; give one of the two")
@@ -160,8 +160,8 @@ Found = tuple["Tensor", "Tensor", "Tensor | None", tuple[str, ...]]
 
 
 def _from_arrays(target: str, asked: Asked) -> Found:
+    from proofs_checks.linear_properties.saved_arrays import HIDDEN, UNEMBEDDING, load_array
     from symgauge.errors import InvalidInput
-    from symgauge.linear_properties.saved_arrays import HIDDEN, UNEMBEDDING, load_array
 
     for option, value in (("--query", asked.query), ("--prompts", asked.prompts), ("--contexts", asked.contexts)):
         if value:
@@ -182,9 +182,9 @@ def _from_arrays(target: str, asked: Asked) -> Found:
 def _from_network(target: str, asked: Asked) -> Found:
     import torch
 
+    from proofs_checks.linear_properties import network as n
+    from proofs_checks.linear_properties.saved_arrays import load_array
     from symgauge.errors import InvalidInput
-    from symgauge.linear_properties import network as n
-    from symgauge.linear_properties.saved_arrays import load_array
     from symgauge.targets import blaming
 
     for option, value in (("--hidden", asked.hidden), ("--unembedding", asked.unembedding), ("--after", asked.after)):

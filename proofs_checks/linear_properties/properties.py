@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from proofs_checks.linear_properties.equivalence import Equivalence
+from proofs_checks.linear_properties.exact_matrices import Matrix, Number
+from proofs_checks.linear_properties.model import Model
 from symgauge.errors import InvalidInput
-from symgauge.linear_properties.equivalence import Equivalence
-from symgauge.linear_properties.exact_matrices import Matrix, Number
-from symgauge.linear_properties.model import Model
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
 
-from symgauge.algorithms import AttentionParameters, random_attention
-from symgauge.algorithms.printed import (
+from proofs_checks.gauge.published_algorithms import (
     algorithm_1,
     algorithm_2,
     algorithm_3,
@@ -16,8 +17,11 @@ from symgauge.algorithms.printed import (
     geometric_mean,
     power,
 )
+from symgauge.algorithms import AttentionParameters, random_attention
+from symgauge.architecture import Rotary
 from symgauge.errors import InvalidInput
-from tests.algorithms.cases import layer
+
+SIZES: dict[str, Any] = {"d_model": 9, "heads": 3, "d_k": 2, "d_v": 4}
 
 
 def scalars(q: float, k: float, v: float = 1.0, o: float = 1.0) -> AttentionParameters:
@@ -64,7 +68,7 @@ def test_algorithm_1_keeps_scores_and_forgets_values() -> None:
 
 
 def test_algorithm_2_swaps_the_gram_matrices() -> None:
-    p = layer("plain")
+    p = random_attention(**SIZES)
     found = algorithm_2(p)
     before = [p.query.mT @ p.query, p.key.mT @ p.key]
     after = [found.query.mT @ found.query, found.key.mT @ found.key]
@@ -87,6 +91,6 @@ def test_algorithm_4_on_scalars() -> None:
 
 
 def test_other_layers_are_refused() -> None:
-    for kind in ("shared", "biases", "rotary"):
+    for change in ({"groups": 1}, {"biases": ("key_bias",)}, {"rotary": Rotary.standard(2)}):
         with pytest.raises(InvalidInput, match="without sharing"):
-            algorithm_2(layer(kind))
+            algorithm_2(random_attention(**(SIZES | change)))

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from proofs_checks.linear_properties.exact_matrices import RATIONALS, Field, Matrix
 from symgauge.errors import InvalidInput
-from symgauge.linear_properties.exact_matrices import RATIONALS, Field, Matrix
 
 
 @dataclass(frozen=True)

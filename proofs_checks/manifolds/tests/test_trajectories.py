@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
+from proofs_checks.manifolds.commutators import bracket, commutator, random_share, share_in
+from proofs_checks.manifolds.trajectories import components, entropy_rank, random_walk_spectrum, rank_at, spectrum
 from symgauge.errors import InvalidInput
-from symgauge.numeric.commutators import bracket, commutator, random_share, share_in
-from symgauge.numeric.trajectories import components, entropy_rank, random_walk_spectrum, rank_at, spectrum
 
 
 def test_spectrum_is_that_of_the_covariance() -> None:

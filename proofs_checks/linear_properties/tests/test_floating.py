@@ -7,10 +7,10 @@ from random import Random
 import pytest
 import torch
 
+from proofs_checks.linear_properties.drawing import Room, random_model
+from proofs_checks.linear_properties.floating import Representation, usual_gap
+from proofs_checks.linear_properties.report import ALL, NONE, OPEN, SOME, report
 from symgauge.errors import InvalidInput, Undecided
-from symgauge.linear_properties.drawing import Room, random_model
-from symgauge.linear_properties.floating import Representation, usual_gap
-from symgauge.linear_properties.report import ALL, NONE, OPEN, SOME, report
 
 
 def tables(complexity: int, room: Room, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:

@@ -7,8 +7,8 @@ from random import Random
 import pytest
 import sympy as sp
 
-from symgauge.symbolic import commutators as c
-from symgauge.symbolic import trajectories as t
+from proofs_checks.manifolds.algebra import commutators as c
+from proofs_checks.manifolds.algebra import trajectories as t
 from symgauge.symbolic.instances import general_matrix
 from symgauge.symbolic.proof import NotProved
 
