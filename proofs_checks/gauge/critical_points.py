@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.func import grad, jacfwd
+from torch.func import grad
 
 from symgauge.architecture import Architecture
 from symgauge.errors import InvalidInput, Undecided
-from symgauge.numeric.flat import Flat
 from symgauge.numeric.gaps import RankWithGap, rank_with_gap, visible_lengths
 from symgauge.numeric.invariance import function_of
+from symgauge.parameter_vector import ParameterVector
 from symgauge.wiring import Attention, Map, wire
 
 Loss = Callable[[Tensor], Tensor]
@@ -21,12 +21,12 @@ Loss = Callable[[Tensor], Tensor]
 
 
 def squared_loss(architecture: Architecture, inputs: Tensor, targets: Tensor) -> Loss:
-    """½ · mean square of f_θ(inputs) − targets as a function of θ in the order of :class:`Flat`.
+    """½ · mean square of f_θ(inputs) − targets as a function of θ in the order of :class:`ParameterVector`.
 
     With ``targets`` computed at some θ* ("teacher = student") the loss is exactly zero there, so θ* is an exact
     critical point and the Hessian is the Gauss–Newton matrix JᵀJ / (number of outputs).
     """
-    flat, function = Flat.of(architecture), function_of(architecture, inputs)
+    flat, function = ParameterVector.of(architecture), function_of(architecture, inputs)
 
     def loss(theta: Tensor) -> Tensor:
         return 0.5 * (function(flat.split(theta)) - targets).square().mean()
@@ -65,8 +65,8 @@ def gradient_orthogonality(loss: Loss, theta: Tensor, vectors: Tensor, seed: int
 
 
 def hessian(loss: Loss, theta: Tensor) -> Tensor:
-    """Hessian (P, P) of a loss, symmetrised; forward over reverse mode."""
-    matrix: Tensor = jacfwd(grad(loss))(theta)
+    """Hessian (P, P) of a loss, symmetrised."""
+    matrix: Tensor = torch.func.hessian(loss)(theta)
     return (matrix + matrix.mT) / 2
 
 
@@ -140,7 +140,7 @@ def gauge_path(architecture: Architecture, parameters: Mapping[str, Tensor], see
     return at
 
 
-def loss_along(loss: Loss, flat: Flat, path: Path, times: Sequence[float]) -> float:
+def loss_along(loss: Loss, flat: ParameterVector, path: Path, times: Sequence[float]) -> float:
     """(max − min) / max of the loss at the given times along a path; raises where that says nothing."""
     if len(set(times)) < 2:
         raise InvalidInput("the loss along a path needs at least two different times")

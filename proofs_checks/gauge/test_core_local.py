@@ -19,8 +19,8 @@ from symgauge import strategies as sg
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal, for_all
 from symgauge.models.reference import ReferenceModel, random_parameters
+from symgauge.parameter_vector import ParameterVector
 from symgauge.numeric import (
-    Flat,
     assert_changes,
     fibre_dimension_float,
     function_of,
@@ -246,7 +246,7 @@ def record_float_hessians(evidence: EvidenceLog) -> None:
     residuals, others, away, nullity, expected = [], [], [], [], []
     for seed, (w, h, k, v) in enumerate(((4, 2, 2, 1), (3, 2, 1, 2))):
         a = Architecture(w, h, k, v, context=3, **ALONE)
-        roles, x, flat = random_parameters(a, seed), random_inputs(a, seed, batch=30), Flat.of(a)
+        roles, x, flat = random_parameters(a, seed), random_inputs(a, seed, batch=30), ParameterVector.of(a)
         loss, theta = squared_loss(a, x, function_of(a, x)(roles)), flat.join(roles)
         vectors = torch.cat([generators(family, a, roles) for family in (QueryKey(), ValueOutput())])
         noise = torch.randn(vectors.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)

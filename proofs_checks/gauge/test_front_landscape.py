@@ -19,7 +19,8 @@ from proofs_checks.gauge.test_counts import BASE, BASE_LAYERS, GPT_3, GPT_3_LAYE
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
 from symgauge.models.reference import random_parameters
-from symgauge.numeric import Flat, function_of, random_inputs, rank_with_gap
+from symgauge.numeric import function_of, random_inputs, rank_with_gap
+from symgauge.parameter_vector import ParameterVector
 from symgauge.presets import preset
 from symgauge.symbolic.dimensions import gpt2_model, mha_biased
 from symgauge.symbolic.instances import general_matrix
@@ -51,7 +52,7 @@ def test_hessian_kernel(evidence: EvidenceLog) -> None:
     record_float_hessians_on_condition(evidence)
     a = Architecture(4, 2, 1, 2, context=3, **ALONE, **BIASED)
     roles, x = random_parameters(a, 1), random_inputs(a, 1, batch=30)
-    matrix = hessian(squared_loss(a, x, function_of(a, x)(roles)), Flat.of(a).join(roles))
+    matrix = hessian(squared_loss(a, x, function_of(a, x)(roles)), ParameterVector.of(a).join(roles))
     found = len(matrix) - rank_with_gap(matrix, 1e3).rank
     evidence.numeric(
         "with biases the kernel is larger than the number named",
@@ -68,7 +69,7 @@ def record_float_hessians_on_condition(evidence: EvidenceLog) -> None:
     nullity, expected, away = [], [], []
     for seed, (w, h, k, v) in enumerate(((4, 2, 1, 2), (3, 1, 2, 2))):
         a = Architecture(w, h, k, v, context=3, **ALONE)
-        roles, x, flat = random_parameters(a, seed), random_inputs(a, seed, batch=30), Flat.of(a)
+        roles, x, flat = random_parameters(a, seed), random_inputs(a, seed, batch=30), ParameterVector.of(a)
         loss = squared_loss(a, x, function_of(a, x)(roles))
         nullity.append(hessian_nullity(loss, flat.join(roles)).dimension)
         expected.append(gauge_dimension(h, k, v))
@@ -169,7 +170,7 @@ def test_manifolds_of_critical_points(evidence: EvidenceLog) -> None:
     spread, gradients, off = [], [], []
     for seed in range(2):
         a = Architecture(4, 2, 2, 1, context=3, **ALONE)
-        roles, inputs, flat = random_parameters(a, seed), random_inputs(a, seed, batch=20), Flat.of(a)
+        roles, inputs, flat = random_parameters(a, seed), random_inputs(a, seed, batch=20), ParameterVector.of(a)
         objective, path = squared_loss(a, inputs, function_of(a, inputs)(roles)), gauge_path(a, roles, seed)
         scale = float(slope(objective, flat.join(random_parameters(a, seed + 5))))
         points = [flat.join(path(t)) for t in (0.0, 0.5, 1.0)]
@@ -190,7 +191,7 @@ def test_manifolds_of_critical_points(evidence: EvidenceLog) -> None:
     base = random_parameters(silent, 9)
     zero = {n: torch.zeros_like(r) if n.endswith(("value.weight", "output.weight")) else r for n, r in base.items()}
     inputs = random_inputs(silent, 9)
-    flat, objective = Flat.of(silent), squared_loss(silent, inputs, torch.ones_like(inputs))
+    flat, objective = ParameterVector.of(silent), squared_loss(silent, inputs, torch.ones_like(inputs))
     other = {**zero, **{n: r + 1 for n, r in zero.items() if n.endswith(("query.weight", "key.weight"))}}
     found = [float(slope(objective, flat.join(r))) for r in (zero, other)]
     evidence.exact(

@@ -20,8 +20,9 @@ from proofs_checks.gauge.symbolic_support import is_zero, proves
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal, for_all
 from symgauge.models.reference import random_parameters
-from symgauge.numeric import Flat, measure_invariance, random_inputs
+from symgauge.numeric import measure_invariance, random_inputs
 from symgauge.numeric.invariance import function_of
+from symgauge.parameter_vector import ParameterVector
 from symgauge.profiles import scale
 from symgauge.symbolic.identities import d, d_k, d_v, matrix
 from symgauge.symbolic.instances import general_matrix
@@ -145,7 +146,7 @@ def _both(a: sp.Matrix, c: sp.Matrix) -> GaugeElement:
 def record_float_paths(evidence: EvidenceLog) -> None:
     """Random X, Y in every head, in float64: the function, and the loss against another layer's outputs."""
     sizes = Architecture(5, 2, 3, 2, context=3, **ALONE)
-    flat, moved = Flat.of(sizes), []
+    flat, moved = ParameterVector.of(sizes), []
 
     def keeps(seed: int, time: float) -> bool:
         roles, x = random_parameters(sizes, seed), random_inputs(sizes, seed)

@@ -17,7 +17,7 @@ from proofs_checks.idealized.experiments_shapes import best_split, shape
 from proofs_checks.idealized.model import architecture, copy_last, initial, logits
 from proofs_checks.idealized.model.training import accuracies
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.numeric import Flat
+from symgauge.parameter_vector import ParameterVector
 from symgauge.profiles import scale
 from symgauge.wiring import wire
 
@@ -41,7 +41,7 @@ def copy_by_attention() -> Tensor:
     roles["layers.0.ff.up.weight"][0, :2] = torch.tensor([1.0, -1.0])
     roles["layers.0.ff.down.weight"][:2, 0] = torch.tensor([1.0, -1.0])
     roles["unembedding.weight"][0, 0] = 1
-    return Flat.of(a).join(roles)
+    return ParameterVector.of(a).join(roles)
 
 
 @claim(
@@ -177,7 +177,7 @@ def test_local_search(evidence: EvidenceLog) -> None:
 )
 def test_complexities(evidence: EvidenceLog) -> None:
     a = architecture(residual=False)
-    flat, theta = Flat.of(a), copy_by_attention()
+    flat, theta = ParameterVector.of(a), copy_by_attention()
     direct = copy_last_by_hand(architecture())
     evidence.exact(
         "two ways to copy the last token: through the residual stream, and by attention and the ReLU layer alone",

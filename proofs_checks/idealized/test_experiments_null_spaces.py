@@ -16,7 +16,7 @@ from proofs_checks.idealized.experiments.table_2_parts import listed, moved
 from proofs_checks.idealized.experiments_models import COPY, LONGER_COPY, WIDER_COPY, XOR, row, rows
 from proofs_checks.idealized.model import jacobians, logits, repeated_rows
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.numeric import Flat
+from symgauge.parameter_vector import ParameterVector
 
 RIGHT = {COPY: 3124, XOR: 3124, LONGER_COPY: 3120, WIDER_COPY: 3141}
 TANGENT = 1e-13
@@ -282,7 +282,7 @@ def test_the_other_null_space(evidence: EvidenceLog) -> None:
 )
 def test_uniqueness(evidence: EvidenceLog) -> None:
     c = row(*WIDER_COPY)
-    flat, theta = Flat.of(c.architecture), c.trained.theta[0]
+    flat, theta = ParameterVector.of(c.architecture), c.trained.theta[0]
     double = 2 * torch.eye(16, dtype=torch.float64)
     other = flat.join(move_stream(c.architecture, flat.split(theta), double))
     pair = torch.stack([theta, other])

@@ -14,7 +14,7 @@ from proofs_checks.idealized.experiments_models import MODELS, seen_from_outside
 from proofs_checks.idealized.experiments_shapes import DRAWS, ROUNDING, best_split, changed, isotropic, shape
 from proofs_checks.idealized.model import architecture, copy_last, logits
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.numeric import Flat
+from symgauge.parameter_vector import ParameterVector
 
 
 @claim(
@@ -148,7 +148,7 @@ def test_multiplicity(evidence: EvidenceLog) -> None:
 )
 def test_near_by(evidence: EvidenceLog) -> None:
     a, theta = architecture(), twenty()[TRAINED][0]
-    flat = Flat.of(a)
+    flat = ParameterVector.of(a)
     distances = {}
     outputs = logits(a, theta.unsqueeze(0), copy_last().inputs)
     for power in (1, 4, 10):

@@ -1,4 +1,4 @@
-"""Exact matrices over the rationals or GF(p): what the log-bilinear model needs of linear algebra (python-flint)."""
+"""Exact matrices over the rationals or GF(p): SymPy's DomainMatrix with the words that the log-bilinear model needs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
+
+from sympy import GF, QQ, isprime
+from sympy.polys.matrices import DomainMatrix
 
 from symgauge.errors import InvalidInput
 
@@ -20,38 +23,38 @@ class Field:
     prime: int = 0
 
     def __post_init__(self) -> None:
-        from flint import fmpz
-
-        if self.prime and not (1 < self.prime < 2**64 and fmpz(self.prime).is_prime()):
+        if self.prime and not (1 < self.prime < 2**64 and isprime(self.prime)):
             raise InvalidInput(f"a finite field needs a prime below 2^64, not {self.prime}")
+
+    @cached_property
+    def domain(self) -> Any:
+        """SymPy's name for it."""
+        return GF(self.prime, symmetric=False) if self.prime else QQ
 
     def matrix(self, rows: Iterable[Sequence[Any]], columns: int | None = None) -> Matrix:
         """A matrix from its rows of integers, fractions or rational text; ``columns`` is needed if there is no row."""
-        listed = [[Fraction(entry) for entry in row] for row in rows]
+        listed = [[self._element(Fraction(entry)) for entry in row] for row in rows]
         width = columns if columns is not None else len(listed[0]) if listed else None
         if width is None or any(len(row) != width for row in listed):
             raise InvalidInput("the rows of a matrix must have one length, and an empty matrix needs its width")
-        return Matrix(self, self._raw(len(listed), width, [entry for row in listed for entry in row]))
+        return Matrix(self, DomainMatrix(listed, (len(listed), width), self.domain).to_dense())
+
+    def _element(self, x: Fraction) -> Any:
+        if self.prime and x.denominator % self.prime == 0:
+            raise InvalidInput(
+                f"a fraction whose denominator is a multiple of {self.prime} has no value modulo {self.prime}"
+            )
+        return self.domain(x.numerator) / self.domain(x.denominator)
 
     def zeros(self, rows: int, columns: int) -> Matrix:
-        return Matrix(self, self._raw(rows, columns, [Fraction(0)] * (rows * columns)))
+        return Matrix(self, DomainMatrix.zeros((rows, columns), self.domain).to_dense())
 
     def identity(self, size: int) -> Matrix:
-        return self.matrix([[int(i == j) for j in range(size)] for i in range(size)], size)
+        return Matrix(self, DomainMatrix.eye(size, self.domain).to_dense())
 
     def ones(self, rows: int) -> Matrix:
         """The column (rows, 1) of ones."""
-        return self.matrix([[1]] * rows, 1)
-
-    def _raw(self, rows: int, columns: int, entries: list[Fraction]) -> Any:
-        from flint import fmpq, fmpq_mat, nmod_mat
-
-        if not self.prime:
-            return fmpq_mat(rows, columns, [fmpq(x.numerator, x.denominator) for x in entries])
-        p = self.prime
-        if any(x.denominator % p == 0 for x in entries):
-            raise InvalidInput(f"a fraction whose denominator is a multiple of {p} has no value modulo {p}")
-        return nmod_mat(rows, columns, [x.numerator * pow(x.denominator, -1, p) % p for x in entries], p)
+        return Matrix(self, DomainMatrix.ones((rows, 1), self.domain).to_dense())
 
 
 RATIONALS = Field()
@@ -62,18 +65,18 @@ class Matrix:
     """An immutable matrix over a field. Subspaces are row spaces; maps act on rows, y = x W."""
 
     field: Field
-    raw: Any
+    raw: DomainMatrix
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self.raw.nrows(), self.raw.ncols()
+        return self.raw.shape
 
     @cached_property
     def table(self) -> list[list[Number]]:
         """Rows of fractions, or of residues."""
         if self.field.prime:
-            return [[int(x) for x in row] for row in self.raw.tolist()]
-        return [[Fraction(int(x.p), int(x.q)) for x in row] for row in self.raw.tolist()]
+            return [[int(x) for x in row] for row in self.raw.to_list()]
+        return [[Fraction(int(x.numerator), int(x.denominator)) for x in row] for row in self.raw.to_list()]
 
     def __repr__(self) -> str:
         return "[" + "; ".join(" ".join(map(str, row)) for row in self.table) + "]"
@@ -106,36 +109,35 @@ class Matrix:
 
     def rows(self, indices: Iterable[int]) -> Matrix:
         """The rows at ``indices``, in that order."""
-        return self.field.matrix([self.table[i] for i in indices], self.shape[1])
+        return Matrix(self.field, self.raw.extract([*indices], [*range(self.shape[1])]))
 
     def columns(self, indices: Iterable[int]) -> Matrix:
-        return self.T.rows(indices).T
+        """The columns at ``indices``, in that order."""
+        return Matrix(self.field, self.raw.extract([*range(self.shape[0])], [*indices]))
 
     def over(self, other: Matrix) -> Matrix:
         """This matrix above another one."""
         self._fits(self.shape[1] == other.shape[1], other, "stack")
-        return self.field.matrix([*self.table, *other.table], self.shape[1])
+        return Matrix(self.field, self.raw.vstack(other.raw))
 
     def beside(self, other: Matrix) -> Matrix:
         """This matrix to the left of another one."""
         self._fits(self.shape[0] == other.shape[0], other, "join")
-        return self.T.over(other.T).T
+        return Matrix(self.field, self.raw.hstack(other.raw))
 
-    @cached_property
+    @property
     def is_zero(self) -> bool:
-        return not any(map(any, self.table))
+        return bool(self.raw.is_zero_matrix)
 
     @cached_property
+    def _reduced(self) -> tuple[Matrix, list[int]]:
+        """The reduced echelon form, and its pivot columns."""
+        echelon, pivots = self.raw.rref()
+        return Matrix(self.field, echelon), [*pivots]
+
+    @property
     def rank(self) -> int:
-        return 0 if 0 in self.shape else int(self.raw.rank())
-
-    @cached_property
-    def _reduced(self) -> tuple[list[list[Number]], list[int]]:
-        if 0 in self.shape:
-            return [], []
-        reduced, rank = self.raw.rref()
-        rows = Matrix(self.field, reduced).table[:rank]
-        return rows, [next(j for j, x in enumerate(row) if x) for row in rows]
+        return len(self.pivot_columns)
 
     @property
     def pivot_columns(self) -> list[int]:
@@ -145,20 +147,11 @@ class Matrix:
     @cached_property
     def span(self) -> Matrix:
         """A basis of the row space, as rows: the reduced echelon form, so equal spaces have equal bases."""
-        return self.field.matrix(self._reduced[0], self.shape[1])
+        return self._reduced[0].rows(range(self.rank))
 
     def annihilator(self) -> Matrix:
         """A basis, as rows, of {v : self · vᵀ = 0}."""
-        rows, pivots = self._reduced
-        free = [j for j in range(self.shape[1]) if j not in pivots]
-        basis = []
-        for j in free:
-            vector: list[Number] = [0] * self.shape[1]
-            vector[j] = 1
-            for row, pivot in zip(rows, pivots, strict=True):
-                vector[pivot] = -row[j]
-            basis.append(vector)
-        return self.field.matrix(basis, self.shape[1])
+        return Matrix(self.field, self.raw.nullspace())
 
     def contains(self, other: Matrix) -> bool:
         """Whether the row space of ``other`` lies in this one's."""
@@ -166,21 +159,18 @@ class Matrix:
 
     def solve(self, right: Matrix) -> Matrix | None:
         """One X with self · X = right, or None if there is none."""
-        joined = self.beside(right)
-        rows, pivots = joined._reduced
-        width = self.shape[1]
+        joined, width = self.beside(right), self.shape[1]
+        pivots = joined.pivot_columns
         if any(pivot >= width for pivot in pivots):
             return None
-        solution: list[list[Number]] = [[0] * right.shape[1] for _ in range(width)]
-        for row, pivot in zip(rows, pivots, strict=True):
-            solution[pivot] = row[width:]
-        return self.field.matrix(solution, right.shape[1])
+        values = joined.span.columns(range(width, joined.shape[1]))
+        return self.field.identity(width).columns(pivots) @ values  # other unknowns are zero
 
     def inverse(self) -> Matrix:
         """Raises InvalidInput for a singular or non-square matrix."""
         if self.shape[0] != self.shape[1] or self.rank < self.shape[0]:
             raise InvalidInput(f"a matrix of shape {self.shape} and rank {self.rank} has no inverse")
-        return self if self.shape[0] == 0 else Matrix(self.field, self.raw.inv())
+        return Matrix(self.field, self.raw.inv())
 
     def projector(self) -> Matrix:
         """The orthogonal projector onto the row space, symmetric (d, d).

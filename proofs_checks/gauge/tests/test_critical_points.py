@@ -17,12 +17,13 @@ from proofs_checks.gauge.critical_points import (
 from symgauge.architecture import Architecture, Rotary
 from symgauge.errors import InvalidInput, Undecided
 from symgauge.models.parameters import random_parameters
-from symgauge.numeric import Flat, function_of, generators, random_inputs, reference_jacobian
+from symgauge.numeric import function_of, generators, random_inputs, reference_jacobian
+from symgauge.parameter_vector import ParameterVector
 from symgauge.symmetries import families
 
 A = Architecture(d_model=6, heads=2, d_k=3, d_v=4)
 DIMENSION = 2 * (3**2 + 4**2)
-FLAT = Flat.of(A)
+FLAT = ParameterVector.of(A)
 TEACHER, STUDENT = (FLAT.join(random_parameters(A, seed)) for seed in (1, 2))
 INPUTS = random_inputs(A, 0, batch=16)
 LOSS = squared_loss(A, INPUTS, function_of(A, INPUTS)(FLAT.split(TEACHER)))
@@ -46,7 +47,7 @@ def test_the_teacher_is_an_exact_critical_point_with_the_gauge_directions_as_ker
 
 def test_a_parameter_that_the_loss_does_not_see_is_in_the_kernel() -> None:
     a = A.replace(d_model=4, d_k=1, d_v=2, query_bias=True, key_bias=True, value_bias=True, output_bias=True)
-    inputs, flat = random_inputs(a, 0, batch=16), Flat.of(a)
+    inputs, flat = random_inputs(a, 0, batch=16), ParameterVector.of(a)
     teacher = flat.join(random_parameters(a, 1))
     loss = squared_loss(a, inputs, function_of(a, inputs)(flat.split(teacher)))
     assert hessian_nullity(loss, teacher).dimension == 2 * (1 + 4 + 1 + 2)
@@ -83,7 +84,7 @@ def test_the_loss_is_constant_along_gauge_paths_and_along_no_straight_line() -> 
 def test_paths_move_biases_and_shared_groups_along() -> None:
     biases = dict.fromkeys(("query_bias", "key_bias", "value_bias", "output_bias"), True)
     a = A.replace(heads=6, groups=2, **biases)
-    flat, roles, inputs = Flat.of(a), random_parameters(a, 4), random_inputs(a, 5)
+    flat, roles, inputs = ParameterVector.of(a), random_parameters(a, 4), random_inputs(a, 5)
     loss = squared_loss(a, inputs, torch.zeros_like(inputs))
     assert loss_along(loss, flat, gauge_path(a, roles, seed=1), [0.0, 1.0, 2.0]) < 1e-13
 

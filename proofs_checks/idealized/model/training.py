@@ -13,6 +13,7 @@ from proofs_checks.idealized.model.model import IdealizedModel, Start
 from proofs_checks.idealized.model.tasks import Task
 from symgauge.architecture import Architecture
 from symgauge.errors import InvalidInput
+from symgauge.parameter_vector import ParameterVector
 from symgauge.wiring import wire
 
 CHECK = 10  # steps between looks at who has arrived
@@ -55,8 +56,7 @@ def initial(
 ) -> Tensor:
     """(S, P): the initial parameters of one model per seed."""
     models = [IdealizedModel(architecture, seed, how=how, spread=spread, dtype=dtype) for seed in seeds]
-    parameters, _ = stack_module_state(models)
-    return torch.cat([p.detach().reshape(len(models), -1) for p in parameters.values()], 1)
+    return ParameterVector.of(models[0]).join(stack_module_state(models)[0]).detach()
 
 
 def logits(architecture: Architecture, theta: Tensor, inputs: Tensor) -> Tensor:
@@ -73,12 +73,10 @@ def jacobians(architecture: Architecture, theta: Tensor, inputs: Tensor) -> Tens
 def _function(architecture: Architecture, inputs: Tensor) -> Callable[[Tensor], Tensor]:
     """θ (P,) → logits (N, V)."""
     model = IdealizedModel(architecture)
-    shapes = [(name, p.shape) for name, p in model.named_parameters()]
+    vector = ParameterVector.of(model)
 
     def evaluate(theta: Tensor) -> Tensor:
-        parts = theta.split([shape.numel() for _, shape in shapes])
-        named = {name: part.reshape(shape) for (name, shape), part in zip(shapes, parts, strict=True)}
-        return functional_call(model, named, (inputs,))
+        return functional_call(model, vector.split(theta), (inputs,))
 
     return evaluate
 

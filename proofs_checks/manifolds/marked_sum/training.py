@@ -13,6 +13,7 @@ from torch.func import functional_call, stack_module_state, vmap
 from proofs_checks.manifolds.marked_sum.model import AttentionOnly, LogitsOnly, Sizes
 from proofs_checks.manifolds.marked_sum.task import Task
 from symgauge.errors import InvalidInput
+from symgauge.parameter_vector import ParameterVector
 
 CHUNK = 50  # steps whose batches are drawn at once
 STREAM = 1_000_003  # data of seed s come from the generator with seed s + STREAM
@@ -54,7 +55,7 @@ class Trajectory:
 
     def part(self, name: str) -> Tensor:
         """(n, S, *shape) of one parameter."""
-        return self.theta[..., self.sizes.slices()[name]].unflatten(-1, self.sizes.shapes[name])
+        return ParameterVector(self.sizes.shapes).split(self.theta)[name]
 
 
 def joined(runs: Sequence[Trajectory]) -> Trajectory:
@@ -75,8 +76,8 @@ def parted(run: Trajectory) -> list[Trajectory]:
 
 def initial(sizes: Sizes, seeds: Sequence[int]) -> Tensor:
     """(S, P): the parameters that one model per seed starts from."""
-    parameters, _ = stack_module_state([AttentionOnly(sizes, seed) for seed in seeds])
-    return torch.cat([p.detach().reshape(len(seeds), -1) for p in parameters.values()], 1)
+    models = [AttentionOnly(sizes, seed) for seed in seeds]
+    return ParameterVector.of(models[0]).join(stack_module_state(models)[0]).detach()
 
 
 def function_of(sizes: Sizes) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]:
@@ -86,12 +87,10 @@ def function_of(sizes: Sizes) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor
 
 def _function(model: AttentionOnly) -> Callable[[Tensor, Tensor], Any]:
     model = model.to("meta")
-    shapes = [(name, p.shape) for name, p in model.named_parameters()]
+    vector = ParameterVector.of(model)
 
     def evaluate(theta: Tensor, ids: Tensor) -> Any:
-        parts = theta.split([shape.numel() for _, shape in shapes])
-        named = {name: part.reshape(shape) for (name, shape), part in zip(shapes, parts, strict=True)}
-        return functional_call(model, named, (ids,))
+        return functional_call(model, vector.split(theta), (ids,))
 
     return evaluate
 
