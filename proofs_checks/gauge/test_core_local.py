@@ -19,7 +19,6 @@ from symgauge import strategies as sg
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal, for_all
 from symgauge.models.reference import ReferenceModel, random_parameters
-from symgauge.parameter_vector import ParameterVector
 from symgauge.numeric import (
     assert_changes,
     fibre_dimension_float,
@@ -28,6 +27,7 @@ from symgauge.numeric import (
     measure_invariance,
     random_inputs,
 )
+from symgauge.parameter_vector import ParameterVector
 from symgauge.symbolic import lie_algebra as lie
 from symgauge.symbolic.tangent import Attention, random_attention
 from symgauge.symmetries.head_factors import QueryKey, ValueOutput

@@ -12,7 +12,6 @@ from symgauge import symmetries
 from symgauge.errors import InvalidInput, Undecided
 from symgauge.models.parameters import random_parameters
 from symgauge.models.reference import ReferenceModel, forward
-from symgauge.parameter_vector import ParameterVector
 from symgauge.numeric import (
     fibre_dimension_float,
     generators,
@@ -21,6 +20,7 @@ from symgauge.numeric import (
     reference_jacobian,
 )
 from symgauge.numeric.gaps import visible_lengths
+from symgauge.parameter_vector import ParameterVector
 from symgauge.symmetries import families
 from symgauge.symmetries.symbols import evaluate
 from tests.numeric.models import MODELS

@@ -128,8 +128,8 @@ def train(
     """
     _check(sizes, tasks, seeds, protocol)
     loss = _losses(sizes, len(seeds))
-    theta = initial(sizes, seeds).to(device)
-    first, second = torch.zeros_like(theta), torch.zeros_like(theta)
+    theta = initial(sizes, seeds).to(device).requires_grad_()
+    optimizer = _optimizer(protocol, theta)
     generators = [generator_of(seed) for seed in seeds]
     kept: list[Tensor] = []
     losses: list[Tensor] = []
@@ -139,26 +139,21 @@ def train(
             drawn = [task.batches(g, count, protocol.batch)[:2] for task, g in zip(tasks, generators, strict=True)]
             ids, labels = (torch.stack(part, 1).to(device) for part in zip(*drawn, strict=True))
             tick(step / protocol.steps)
-        point = theta.requires_grad_()
-        values = loss(point, ids[step % CHUNK], labels[step % CHUNK])
-        (gradient,) = torch.autograd.grad(values.sum(), point)
-        theta = _step(protocol, step + 1, theta.detach(), gradient, first, second)
+        values = loss(theta, ids[step % CHUNK], labels[step % CHUNK])
+        (theta.grad,) = torch.autograd.grad(values.sum(), theta)
+        optimizer.step()
         if step % protocol.interval == 0 and len(kept) < protocol.snapshots:
-            kept.append(theta.clone())
+            kept.append(theta.detach().clone())
             losses.append(values.detach())
     steps = torch.arange(len(kept)) * protocol.interval
     return Trajectory(sizes, protocol, tasks, seeds, steps, torch.stack(kept), torch.stack(losses).cpu())
 
 
-def _step(p: Protocol, step: int, theta: Tensor, gradient: Tensor, first: Tensor, second: Tensor) -> Tensor:
-    """The next θ; the moments are updated in place."""
+def _optimizer(p: Protocol, theta: Tensor) -> torch.optim.Optimizer:
+    """Both rules work entry by entry, so a batch of models is the models one by one."""
     if p.rule == "sgd":
-        return theta - p.rate * gradient
-    first.lerp_(gradient, 1 - p.betas[0])
-    second.mul_(p.betas[1]).addcmul_(gradient, gradient, value=1 - p.betas[1])
-    root = (second / (1 - p.betas[1] ** step)).sqrt_().add_(p.epsilon)
-    moved = theta * (1 - p.rate * p.decay)
-    return moved.addcdiv_(first, root, value=-p.rate / (1 - p.betas[0] ** step))
+        return torch.optim.SGD([theta], p.rate)
+    return torch.optim.AdamW([theta], p.rate, p.betas, p.epsilon, p.decay)
 
 
 def _check(sizes: Sizes, tasks: Sequence[Task], seeds: Sequence[int], protocol: Protocol) -> None:
