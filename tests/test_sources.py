@@ -30,9 +30,15 @@ title = "The toy's experiments"
 note = "Small."
 """,
     "__init__.py": "",
-    "test_equations.py": """from symgauge.claims import claim, equal
+    "claims.toml": """[[claim]]
+id = 'eq-1'
+place = '(1)'
+statement = 'One is one.'
+verdict = 'holds'
+""",
+    "test_equations.py": """from symgauge.claims import checks, equal
 
-@claim(id="toy-one/eq-1", source="toy-one", place="(1)", statement="One is one.", verdict="holds")
+@checks("eq-1")
 def test_equation(evidence):
     evidence.exact("counted", figures={"ones": equal(1, 1)})
 """,

@@ -23,11 +23,6 @@ from symgauge.symbolic import lie_algebra as lie
 from symgauge.symbolic import linear
 from symgauge.symbolic.tangent import Attention, random_attention
 
-IDENTIFIABLE = (
-    r"sequences of $n\ge3$ tokens are admitted, $\operatorname{rank}W_{O,i} = d_v$ for every head as well, and the "
-    r"$M_i = W_Q^{(i)}W_K^{(i)\top}$ are pairwise distinct."
-)
-"""What the identifiability of heads needs."""
 E1, E2 = [1, 0], [0, 1]
 # W_O,1 = 0: head 1 may attend anywhere.
 SILENT = (

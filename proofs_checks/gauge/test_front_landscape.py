@@ -17,7 +17,7 @@ from proofs_checks.gauge.test_core_biases import BIASED
 from proofs_checks.gauge.test_core_local import quadratic_loss
 from proofs_checks.gauge.test_counts import BASE, BASE_LAYERS, GPT_3, GPT_3_LAYERS, gauge_dimension
 from symgauge.architecture import Architecture
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.models.reference import random_parameters
 from symgauge.numeric import function_of, random_inputs, rank_with_gap
 from symgauge.parameter_vector import ParameterVector
@@ -27,14 +27,7 @@ from symgauge.symbolic.instances import general_matrix
 from symgauge.wiring import wire
 
 
-@claim(
-    id="gauge/intro-5",
-    source="gauge",
-    place="§1 (4)",
-    statement=r"The gauge structure explains Hessian nullspaces with $h(d_k^2+d_v^2)$ zero eigenvalues per layer.",
-    verdict="holds-if",
-    condition="at critical points, and as a lower bound (equality for attention without biases).",
-)
+@checks("intro-5")
 def test_hessian_kernel(evidence: EvidenceLog) -> None:
     q, k = sp.symbols("q k", real=True)
     scalar = sp.hessian((q * k - 1) ** 2 / 2, (q, k))
@@ -87,18 +80,7 @@ def record_float_hessians_on_condition(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/sec5-5",
-    source="gauge",
-    place="§5.2 against §7.1",
-    statement="The true degrees of freedom are substantially fewer than the parameters, which partly explains that "
-    "Transformers with hundreds of millions of them can be trained.",
-    verdict="inconsistent",
-    correction=r"§7.1 calls the same share modest: $\dim_{eff}$ is 98.9 % of the parameters of the base model and "
-    r"99.8 % of GPT-3's. With all symmetries of GPT-2 small it is 98.9 % as well.",
-    remark="Fewer by a tenth is taken as the least that could be called substantial. No experiment on trainability is "
-    "described.",
-)
+@checks("sec5-5")
 def test_degrees_of_freedom(evidence: EvidenceLog) -> None:
     models = {
         "base": (BASE, BASE_LAYERS, BASE_PARAMETERS),
@@ -129,17 +111,7 @@ def test_degrees_of_freedom(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/sec5-6",
-    source="gauge",
-    place="§5.3",
-    statement="Critical points form continuous manifolds and are not isolated; on an orbit all points give the same "
-    "function and the same loss.",
-    verdict="holds",
-    remark=r"Also off $\Theta_0$: a point with $(W_V, W_O)\ne0$ in some head lies on an orbit of positive dimension, "
-    r"and where both vanish $W_Q$ and $W_K$ are free. A single query–key product has an isolated critical point, "
-    r"$q = k = 0$ of $\tfrac12(qk-1)^2$.",
-)
+@checks("sec5-6")
 def test_manifolds_of_critical_points(evidence: EvidenceLog) -> None:
     rng = Random(8)
     q, k = general_matrix(4, 2, rng), general_matrix(4, 2, rng)
