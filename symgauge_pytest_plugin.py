@@ -27,7 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     from symgauge.pytest_support import ClaimsPlugin
 
-    config.addinivalue_line("markers", "claim(id): the test decides this claim; set by @symgauge.claims.claim")
+    config.addinivalue_line("markers", "claim(id): the test decides this claim; set by @symgauge.claims.checks")
     config.pluginmanager.register(ClaimsPlugin(config), "symgauge-claims")
 
 

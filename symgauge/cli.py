@@ -1,4 +1,7 @@
-"""The command line: one file per command in symgauge/commands/, each with a function `command`."""
+"""The command line: one file per command in symgauge/commands/, each with a function `command`.
+
+The folder of a source may have commands/ too.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,15 @@ import importlib
 import pkgutil
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from symgauge import commands
-from symgauge.errors import SymgaugeError
+from symgauge.errors import InvalidInput, SymgaugeError
+from symgauge.sources import source_commands
 
 USAGE, INTERRUPTED = 2, 130
 
@@ -22,18 +27,27 @@ class Commands(TyperGroup):
     """Finds commands by file name. Their files import lightly; what is heavy they import when run."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Names of the files in symgauge/commands/ that do not start with an underscore, with hyphens for others."""
-        files = (module.name for module in pkgutil.iter_modules(commands.__path__))
-        return sorted(name.replace("_", "-") for name in files if name[0] != "_")
+        """Names of the files that do not start with an underscore, with hyphens for others."""
+        return sorted(_modules())
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command called `cmd_name`, or None."""
-        if cmd_name not in self.list_commands(ctx):
+        module = _modules().get(cmd_name)
+        if module is None:
             return None
-        function = importlib.import_module(f"{commands.__name__}.{cmd_name.replace('-', '_')}").command
+        function = importlib.import_module(module).command
         single = typer.Typer(add_completion=False)
         single.command(name=cmd_name)(guarded(function))
         return typer.main.get_command(single)
+
+
+def _modules() -> dict[str, str]:
+    """The module of each command; a source's command does not take the place of one of ours."""
+    files = (module.name for module in pkgutil.iter_modules(commands.__path__))
+    own = {name.replace("_", "-"): f"{commands.__name__}.{name}" for name in files if name[0] != "_"}
+    with suppress(InvalidInput):  # without the package of checks there are our commands still
+        return source_commands() | own
+    return own
 
 
 def guarded(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import parameters_to_vector
 
 from symgauge.checks import did_you_mean, is_integer, shown
 from symgauge.errors import InvalidInput
@@ -144,4 +145,4 @@ def flatten(module: nn.Module) -> tuple[Tensor, tuple[tuple[str, int], ...]]:
     named = list(module.named_parameters())
     if not named:
         raise InvalidInput(f"{type(module).__name__} has no parameters, so there is no fibre to measure")
-    return torch.cat([p.detach().double().flatten() for _, p in named]), tuple((n, p.numel()) for n, p in named)
+    return parameters_to_vector(p.detach().double() for _, p in named), tuple((n, p.numel()) for n, p in named)

@@ -15,24 +15,42 @@ from pathlib import Path
 import pytest
 
 from symgauge import profiles
-from symgauge.claims import Claim, Entry, EvidenceLog, Ledger, claims_of
+from symgauge.claims import Claim, Entry, EvidenceLog, Ledger
+from symgauge.claims.catalogue import catalogue
+from symgauge.claims.declared import source_folder
+from symgauge.claims.decorator import names_of
 from symgauge.claims.select import select
 from symgauge.errors import SymgaugeError
 from symgauge.reporting.lines import headline, line
 
 PROPERTY = "symgauge"
 LOG = pytest.StashKey[EvidenceLog]()
+SOURCES = pytest.StashKey[dict[Path, dict[str, Claim]]]()
+"""The claims of each source's folder by name, read once in a session."""
 
 
-def declared(item: pytest.Item) -> tuple[Claim, ...]:
-    """The claims that a collected test decides."""
-    return claims_of(getattr(item, "function", None))
+def decided(item: pytest.Item) -> tuple[Claim, ...]:
+    """The claims that a collected test decides. Raises UsageError where it names none of its source's folder."""
+    names = names_of(getattr(item, "function", None))
+    if not names:
+        return ()
+    folder = source_folder(item.path) or item.path.parent
+    known = item.config.stash.setdefault(SOURCES, {})
+    try:
+        if folder not in known:
+            known[folder] = {claim.name: claim for claim in catalogue(folder).claims.values()}
+    except SymgaugeError as error:
+        raise pytest.UsageError(str(error)) from error
+    unknown = [name for name in names if name not in known[folder]]
+    if unknown:
+        raise pytest.UsageError(f"{item.nodeid} decides {unknown[0]!r}: checks of claims belong into files test_*.py")
+    return tuple(known[folder][name] for name in names)
 
 
 def evidence_log(item: pytest.Item) -> EvidenceLog:
     """The one log of a test, made when first asked for."""
     if LOG not in item.stash:
-        item.stash[LOG] = EvidenceLog(declared(item))
+        item.stash[LOG] = EvidenceLog(decided(item))
     return item.stash[LOG]
 
 
@@ -55,7 +73,7 @@ class ClaimsPlugin:
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         """Mark the checks, early enough for -m."""
-        for claim in declared(item):
+        for claim in decided(item):
             item.add_marker(pytest.mark.claim(claim.id))
 
     @pytest.hookimpl(trylast=True)
@@ -63,7 +81,7 @@ class ClaimsPlugin:
         """Refuse a claim with two checks, and apply --claims."""
         owners: dict[str, pytest.Item] = {}
         for item in items:
-            for claim in declared(item):
+            for claim in decided(item):
                 if claim.id in owners:
                     raise pytest.UsageError(
                         f"claim {claim.id} is decided by {owners[claim.id].nodeid} and by {item.nodeid}: "
@@ -83,12 +101,12 @@ class ClaimsPlugin:
             config.hook.pytest_deselected(items=[item for item in items if item not in kept])
             items[:] = [item for item in items if item in kept]
         for item in items:
-            self.expected.update({claim.id: claim for claim in declared(item)})
+            self.expected.update({claim.id: claim for claim in decided(item)})
 
     @pytest.hookimpl(wrapper=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, object, object]:
         """Run the check, decide its claims, and fail where a verdict differs from the one on record."""
-        claims = declared(pyfuncitem)
+        claims = decided(pyfuncitem)
         if not claims:
             return (yield)
         try:
@@ -106,7 +124,7 @@ class ClaimsPlugin:
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """A check that never started (skipped, or broken fixtures) leaves its claims undecided, and says so."""
-        if call.when == "setup" and call.excinfo is not None and declared(item):
+        if call.when == "setup" and call.excinfo is not None and decided(item):
             record(item, _failure(call.excinfo.value))
         return (yield)
 
@@ -161,7 +179,7 @@ class ClaimsPlugin:
 def record(item: pytest.Item, failure: str = "") -> Sequence[Entry]:
     """Decide the claims of a test and attach the entries to it."""
     log = evidence_log(item)
-    entries = [Entry.of(_located(claim, item.nodeid), log.of(claim.id), failure) for claim in declared(item)]
+    entries = [Entry.of(_located(claim, item.nodeid), log.of(claim.id), failure) for claim in decided(item)]
     for entry in entries:
         text = json.dumps(entry.to_json(), sort_keys=True, ensure_ascii=False, allow_nan=False)
         item.user_properties.append((PROPERTY, text))

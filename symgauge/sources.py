@@ -1,8 +1,10 @@
 """The sources whose claims are checked, found by their folders: each has a source.toml in the package of checks.
 
 A folder ``a_b`` is the source "a-b", the name that starts its claims' ids. Beside source.toml (title, findings, words
-for the page of experiments) it may have ``experiments/`` (see :mod:`symgauge.experiments.suite`), ``records/`` with
-what they gave, and ``page.py``, whose page takes the place of the source's own. Nothing else names a source.
+for the page of experiments) and claims.toml (see :mod:`symgauge.claims.declared`) it may have ``experiments/`` (see
+:mod:`symgauge.experiments.suite`), ``records/`` with what they gave, ``commands/`` with commands of the command line,
+one file each with a function ``command``, and ``page.py``, whose page takes the place of the source's own. Nothing else
+names a source.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from symgauge.claims.catalogue import PACKAGE, checks_folder
+from symgauge.claims.declared import source_name
 from symgauge.errors import InvalidInput
 
 FILE = "source.toml"
@@ -60,6 +63,12 @@ def source(name: str) -> Source:
     return sources().get(name) or Source(name, Path(), name)
 
 
+def source_commands() -> dict[str, str]:
+    """Names of the commands that sources bring, and the module of each. Reads no source.toml and imports no source."""
+    files = checks_folder().glob("*/commands/[!_]*.py")
+    return {f.stem.replace("_", "-"): f"{PACKAGE}.{f.parent.parent.name}.commands.{f.stem}" for f in files}
+
+
 def read(file: Path) -> Source:
     """A source from its source.toml. Raises InvalidInput where that is malformed."""
     try:
@@ -76,7 +85,7 @@ def read(file: Path) -> Source:
     words = data.get("experiments", {})
     _check(file, words, {"title": str, "note": str})
     pair = (words.get("title", ""), _joined(words.get("note", "")))
-    return Source(file.parent.name.replace("_", "-"), file.parent, data["title"], tuple(findings), pair)
+    return Source(source_name(file.parent), file.parent, data["title"], tuple(findings), pair)
 
 
 def _joined(text: str) -> str:

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parent.parent
-PAGES = [p for p in (DOCS / "README.md", *sorted((DOCS / "docs").glob("*.md"))) if "```python" in p.read_text()]
+FILES = [DOCS / "README.md", *sorted(DOCS.glob("docs/*.md")), *sorted(DOCS.glob("proofs_checks/*/README.md"))]
+PAGES = [p for p in FILES if "```python" in p.read_text()]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: f"{p.parent.name}/{p.name}")
 def test_examples_print_what_they_say(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Blocks of a page run in one namespace; ``# value`` behind a print is what must come out."""
     names: dict[str, object] = {}

@@ -30,12 +30,22 @@ title = "The toy's experiments"
 note = "Small."
 """,
     "__init__.py": "",
-    "test_equations.py": """from symgauge.claims import claim, equal
+    "claims.toml": """[[claim]]
+id = 'eq-1'
+place = '(1)'
+statement = 'One is one.'
+verdict = 'holds'
+""",
+    "test_equations.py": """from symgauge.claims import checks, equal
 
-@claim(id="toy-one/eq-1", source="toy-one", place="(1)", statement="One is one.", verdict="holds")
+@checks("eq-1")
 def test_equation(evidence):
     evidence.exact("counted", figures={"ones": equal(1, 1)})
 """,
+    "commands/__init__.py": "",
+    "commands/say_hello.py": "def command() -> None:\n    print('hello')\n",
+    "commands/_words.py": "",
+    "commands/dim.py": "",
     "experiments/__init__.py": "",
     "experiments/table_1.py": """from symgauge.experiments.result import Comparison, Result
 from symgauge.experiments.suite import Experiment
@@ -83,6 +93,14 @@ def test_its_experiments_run(toy: Path) -> None:
     page = (out / "toy-one-experiments.md").read_text()
     assert "# A toy: experiments run again" in page
     assert "Small." in page
+
+
+def test_its_commands_are_commands(toy: Path) -> None:
+    listed = CliRunner().invoke(app, ["--help"]).output
+    assert "say-hello" in listed
+    assert "words" not in listed
+    assert CliRunner().invoke(app, ["say-hello"]).output == "hello\n"
+    assert "TARGET" in CliRunner().invoke(app, ["dim", "--help"]).output  # still our own
 
 
 def test_its_findings_stand_where_its_claims_do(toy: Path) -> None:

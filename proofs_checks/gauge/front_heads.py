@@ -9,6 +9,7 @@ import sympy as sp
 import torch
 from hypothesis import strategies as st
 
+from proofs_checks.gauge.algebra.group import invariants
 from proofs_checks.gauge.core_support import ALONE, ExactFunction
 from proofs_checks.gauge.explicit_attention import same
 from proofs_checks.gauge.proof_points import head, layer, on_theta_0
@@ -20,14 +21,8 @@ from symgauge.models.reference import random_parameters
 from symgauge.numeric import random_inputs
 from symgauge.symbolic import lie_algebra as lie
 from symgauge.symbolic import linear
-from symgauge.symbolic.group import invariants
 from symgauge.symbolic.tangent import Attention, random_attention
 
-IDENTIFIABLE = (
-    r"sequences of $n\ge3$ tokens are admitted, $\operatorname{rank}W_{O,i} = d_v$ for every head as well, and the "
-    r"$M_i = W_Q^{(i)}W_K^{(i)\top}$ are pairwise distinct."
-)
-"""What the identifiability of heads needs."""
 E1, E2 = [1, 0], [0, 1]
 # W_O,1 = 0: head 1 may attend anywhere.
 SILENT = (

@@ -10,11 +10,12 @@ import sympy as sp
 import torch
 from torch import Tensor
 
+from proofs_checks.gauge.critical_points import Loss, squared_loss
 from symgauge.architecture import Architecture
 from symgauge.models.reference import random_parameters
-from symgauge.numeric import Flat, generators, random_inputs
-from symgauge.numeric.critical import Loss, squared_loss
+from symgauge.numeric import generators, random_inputs
 from symgauge.numeric.invariance import function_of
+from symgauge.parameter_vector import ParameterVector
 from symgauge.symbolic import linear
 from symgauge.symmetries import families
 
@@ -106,7 +107,7 @@ class CriticalLayer:
     @classmethod
     def of(cls, a: Architecture, seed: int = 0, batch: int = 16) -> CriticalLayer:
         roles, other = random_parameters(a, seed), random_parameters(a, seed + 100)
-        inputs, flat = random_inputs(a, seed, batch=batch), Flat.of(a)
+        inputs, flat = random_inputs(a, seed, batch=batch), ParameterVector.of(a)
         chosen = [f for f in families(a) if f.name in ("query-key", "value-output")]
         vectors, moved = (torch.cat([generators(f, a, r) for f in chosen]) for r in (roles, other))
         loss = squared_loss(a, inputs, function_of(a, inputs)(roles))

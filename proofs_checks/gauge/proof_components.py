@@ -6,12 +6,12 @@ from itertools import permutations, product
 
 import sympy as sp
 
+from proofs_checks.gauge.algebra.group import GaugeElement, act
 from proofs_checks.gauge.explicit_attention import same
 from proofs_checks.gauge.proof_points import general_layer
 from proofs_checks.gauge.proof_recovery import left_inverse
 from proofs_checks.gauge.symbolic_support import proves
 from symgauge.claims import EvidenceLog, equal
-from symgauge.symbolic.group import GaugeElement, act
 from symgauge.symbolic.proof import prove_equal
 from symgauge.symbolic.tangent import Attention
 from symgauge.symbolic.words import Facts

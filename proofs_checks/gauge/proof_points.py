@@ -9,9 +9,9 @@ from random import Random
 
 import sympy as sp
 
+from proofs_checks.gauge.algebra.group import invariants
 from proofs_checks.gauge.explicit_attention import same
 from symgauge.errors import InvalidInput
-from symgauge.symbolic.group import invariants
 from symgauge.symbolic.tangent import Attention
 
 Head = tuple[sp.Matrix, sp.Matrix, sp.Matrix, sp.Matrix]

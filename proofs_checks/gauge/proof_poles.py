@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import sympy as sp
 
+from proofs_checks.gauge.algebra import linearised
 from proofs_checks.gauge.symbolic_support import proves
 from symgauge.errors import InvalidInput
-from symgauge.symbolic import linearised
 
 TOKENS, LAM, T, X, DELTA, N = sp.symbols("n λ t x δ N", positive=True)
 LOG = sp.log(TOKENS - 1)

@@ -8,13 +8,13 @@ from random import Random
 import numpy as np
 import sympy as sp
 
+from proofs_checks.gauge.algebra.group import GaugeElement
 from symgauge.errors import InvalidInput
-from symgauge.symbolic.group import GaugeElement
 from symgauge.symbolic.tangent import Attention
 
 
 def find_element(before: Attention, after: Attention) -> GaugeElement | None:
-    """The g with after = before·g in the convention of `symgauge.symbolic.group.act`, or None; W_Q, W_V of full rank.
+    """The g with after = before·g in the convention of `algebra.group.act`, or None; W_Q, W_V of full rank.
 
     Heads are matched by (M_i, N_i); then A = W_Q⁺W_Q' and C = W_V⁺W_V'. The caller checks what g does.
     """

@@ -13,13 +13,13 @@ import sympy as sp
 import torch
 from torch import Tensor
 
+from proofs_checks.gauge.algebra import group
 from proofs_checks.gauge.core_support import ExactFunction
 from proofs_checks.gauge.sharing_support import KEY, OUTPUT, QUERY, VALUE, relabelled, shared
 from symgauge.architecture import Rotary
 from symgauge.arithmetic.carrier import Carrier
 from symgauge.claims import EvidenceLog, equal
 from symgauge.models.reference import forward
-from symgauge.symbolic import group
 
 Relabeling = tuple[tuple[int, ...], tuple[int, ...]]
 

@@ -14,14 +14,6 @@ from symgauge.models.reference import random_parameters
 
 ATTENTION = "layers.0.attention"
 QUERY, KEY, VALUE, OUTPUT = (f"{ATTENTION}.{name}.weight" for name in ("query", "key", "value", "output"))
-GENERIC = (
-    r"sequences of $n\ge3$ tokens are admitted, all $W_Q^{(i)}$ and $W_O^{(i)}$ have full rank too, and the heads' "
-    r"score maps are pairwise distinct, also inside a group."
-)
-STABILISER = (
-    r"The relabelings that keep the function are the $(\sigma,\tau)$ with $m\circ\sigma = \tau\circ m$; for groups of "
-    r"equal size $s = h/g$ they form $S_s\wr S_g$, of order $(s!)^gg!$."
-)
 # (d, h, g, d_k, d_v): grouped, one group, more head channels than d, heads wider than d/2.
 SIZES = ((7, 4, 2, 3, 2), (5, 3, 1, 2, 4), (5, 4, 2, 2, 3), (5, 6, 3, 2, 4), (5, 4, 2, 4, 3))
 ROTARY = ((7, 4, 2, 4, 3), (5, 3, 1, 2, 4), (7, 2, 2, 6, 3))

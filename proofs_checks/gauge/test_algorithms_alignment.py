@@ -16,24 +16,18 @@ from proofs_checks.gauge.algorithms_support import (
     layer_outputs,
     relative_change_of_outputs,
 )
+from proofs_checks.gauge.published_algorithms import algorithm_4
 from proofs_checks.gauge.symbolic_support import is_zero, proves, record_identity
 from symgauge.algorithms import (
-    AttentionParameters,
     GaugeElement,
     align,
     apply,
     canonicalize,
-    compress,
-    expand,
-    group_dimension,
-    project_gradient,
     random_attention,
     random_element,
 )
 from symgauge.algorithms.invariants import head_distances
-from symgauge.algorithms.printed import algorithm_4
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.symbolic import projection
+from symgauge.claims import EvidenceLog, at_least, at_most, checks
 from symgauge.symbolic.identities import d, d_k, matrix
 from symgauge.symbolic.instances import general_matrix
 from symgauge.symbolic.proof import prove_equal
@@ -46,20 +40,7 @@ def squared_distance(first: tuple[int, int], second: tuple[int, int]) -> sp.Expr
     return (first[0] - second[0] * a) ** 2 + (first[1] - second[1] / a) ** 2
 
 
-@claim(
-    id="gauge/sec7.4-b",
-    source="gauge",
-    place="§7.4",
-    statement=r"Alignment consists of Procrustes problems for the optimal $(A_i,C_i)$ of each head and the "
-    r"Hungarian algorithm "
-    r"for the optimal permutation.",
-    verdict="refuted",
-    correction=r"$A$ enters as $A$ and $A^{-\top}$, which is no Procrustes problem on $GL$. Between balanced "
-    r"forms, over "
-    r"$O(d_k)\times O(d_v)$, it is: $O = \mathrm{polar}(W_{Q,2}^\top W_{Q,1}+W_{K,2}^\top W_{K,1})$; heads are "
-    r"matched on "
-    r"$\|M_{1,i}-M_{2,j}\|+\|N_{1,i}-N_{2,j}\|$.",
-)
+@checks("sec7.4-b")
 def test_alignment_procedure(evidence: EvidenceLog) -> None:
     objective = squared_distance((1, 1), (2, 2))
     procrustes, identity = objective.subs(a, sp.Rational(1, 2)), objective.subs(a, 1)
@@ -133,14 +114,7 @@ def test_alignment_procedure(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/prop-E.10a",
-    source="gauge",
-    place="Proposition E.10, (85)",
-    statement=r"If $f_1\approx f_2$ then some $g\in G_{\max}$ has $\|f_1-f_2\|\approx\|f_1-f_{g(\theta_2)}\|$.",
-    verdict="holds",
-    remark=r"Emptily: $f_{g(\theta_2)} = f_2$ for every $g$, so the two sides are equal for all of them, near or not.",
-)
+@checks("prop-E.10a")
 def test_function_distance(evidence: EvidenceLog) -> None:
     record_identity(evidence, "query_key")
     record_identity(evidence, "value_output")
@@ -163,18 +137,7 @@ def test_function_distance(evidence: EvidenceLog) -> None:
     evidence.control("a map outside the group", figures={"difference": at_least(weakest, 1e-3)})
 
 
-@claim(
-    id="gauge/prop-E.10b",
-    source="gauge",
-    place="Proposition E.10, (86)",
-    statement=r"For $f_1\approx f_2$ the average $(\theta_1+g^*\theta_2)/2$ with "
-    r"$g^* = \arg\min_g\|\theta_1-g\theta_2\|_F$ "
-    r"remains close to the original gauge orbit.",
-    verdict="holds-if",
-    condition=r"close means within $\frac12\min_g\|\theta_1-g\theta_2\|_F$, which is 0 for $\theta_2\in G\theta_1$",
-    remark=r"The bound is that of the midpoint, since $\theta_1$ lies on the orbit. Similar functions do not make "
-    r"it small.",
-)
+@checks("prop-E.10b")
 def test_average_near_orbit(evidence: EvidenceLog) -> None:
     s = sp.Symbol("s", real=True)  # s = a + 1/a, of size at least 2; both objectives are parabolas in s
     align_objective = sp.expand(
@@ -218,54 +181,3 @@ def test_average_near_orbit(evidence: EvidenceLog) -> None:
         cases=cases,
     )
     evidence.control("averages on one orbit without aligning", figures={"change": at_least(naive, 1e-2)})
-
-
-@claim(
-    id="gauge-short/s13",
-    source="gauge-short",
-    place="TL;DR",
-    statement="The symmetries enable gauge-aware optimization, alignment, and lossless compression.",
-    verdict="holds-if",
-    condition=r"by the corrected algorithms (Sylvester projection, matching on invariants with orthogonal "
-    r"Procrustes between "
-    r"balanced forms, an identity block in $W_K$ and $W_V$), for updates that are not gradients",
-    remark="The long version's Algorithms 2, 3 and 4 and the form of §7.2 do none of the three.",
-)
-def test_enabled_algorithms(evidence: EvidenceLog) -> None:
-    weights, gradient = (sp.Matrix([1]), sp.Matrix([2])), (sp.Matrix([2]), sp.Matrix([1]))
-    printed = projection.algorithm_3(weights, gradient)
-    evidence.exact(
-        "the printed projection leaves a true gradient free of gauge directions",
-        is_zero(projection.pairing(weights, printed)),
-        counterexample=r"$q = 1$, $k = 2$, $L = \frac12(qk-1)^2$: $(2,1)$, orthogonal to the orbit, becomes "
-        r"$(\frac54,\frac52)$, which is not",
-    )
-    left, apart, stored, cases, power = 0.0, 0.0, 0, 0, 1.0
-    for layer, seed in drawn_layers():
-        update = gaussian_like(layer, seed)
-        horizontal = project_gradient(layer, update).horizontal
-        left = max(left, project_gradient(layer, horizontal).vertical.norm() / update.norm())
-        power = min(power, project_gradient(layer, update).vertical.norm() / update.norm())
-        moved = apply(layer, random_element(layer, seed, 30))
-        apart = max(apart, align(layer, moved).after / layer.norm())
-        power = min(power, layer.distance(moved) / layer.norm())
-        stored += _stored_less(layer)
-        cases += 1
-    evidence.numeric(
-        "random layers: projected, aligned, compressed",
-        left < 1e-12 and apart < 1e-9 and stored == cases,
-        on="condition",
-        figures={
-            "vertical part left": at_most(left, 1e-12),
-            "distance left after aligning": at_most(apart, 1e-9),
-            "layers stored with dim G numbers less": equal(stored, cases),
-        },
-        cases=cases,
-    )
-    evidence.control("vertical part and distance before", figures={"least": at_least(power, 1e-2)})
-
-
-def _stored_less(p: AttentionParameters) -> bool:
-    packed = compress(canonicalize(p, "minor"))
-    kept = relative_change_of_outputs(p, expand(packed)) < 1e-9
-    return kept and packed.values.numel() == p.size - group_dimension(p)

@@ -7,12 +7,12 @@ from fractions import Fraction
 import sympy as sp
 import torch
 
+from proofs_checks.gauge.algebra import balancing
 from proofs_checks.gauge.algorithms_support import ABSOLUTE, drawn_layers, relative_change_of_outputs
+from proofs_checks.gauge.published_algorithms import algorithm_2, formula_84, geometric_mean, power
 from proofs_checks.gauge.symbolic_support import is_zero, proves
 from symgauge.algorithms import AttentionParameters, GaugeElement, apply, canonicalize, random_element
-from symgauge.algorithms.printed import algorithm_2, formula_84, geometric_mean, power
-from symgauge.claims import EvidenceLog, at_least, at_most, claim
-from symgauge.symbolic import balancing
+from symgauge.claims import EvidenceLog, at_least, at_most, checks
 from symgauge.symbolic.identities import d, d_k, d_v, matrix
 from symgauge.symbolic.proof import prove_equal
 from symgauge.symbolic.words import Facts
@@ -38,17 +38,7 @@ def balanced(p: AttentionParameters) -> AttentionParameters:
     return moved.replace(**{name: x[order] for name, x in moved.tensors().items()})
 
 
-@claim(
-    id="gauge/prop-E.9a",
-    source="gauge",
-    place="Proposition E.9",
-    statement=r"On the generic stratum a gauge transformation to balanced $W_Q$, $W_K$, orthonormal $W_V$ and "
-    r"ordered heads "
-    r"exists.",
-    verdict="holds",
-    remark=r"$A = (G_Q^{-1}\# G_K)^{1/2}$, not the printed (84). With $W_QW_K^\top = U\Sigma V^\top$ another choice is "
-    r"$W_Q = U\Sigma^{1/2}$, $W_K = V\Sigma^{1/2}$, which leaves only signs.",
-)
+@checks("prop-E.9a")
 def test_canonical_form_exists(evidence: EvidenceLog) -> None:
     evidence.proof("for every size: $T$ solves $TG_QT = G_K$", proves(balancing.prove_mean_solves))
     evidence.proof("for every size: $A = T^{1/2}$ balances", proves(balancing.prove_root_balances))
@@ -108,19 +98,7 @@ def key_of_algorithm_2(head: Head) -> Fraction:
     return q * mean + k / mean
 
 
-@claim(
-    id="gauge/E.9-order",
-    source="gauge",
-    place="E.9 (3), Algorithm 2",
-    statement=r"Ordering the fixed heads by $\|W_Q^{(i)}\|_F+\|W_K^{(i)}\|_F$ removes the permutation ambiguity.",
-    verdict="holds-if",
-    condition=r"the heads were balanced by $T^{1/2}$ (not by Algorithm 2 or (84)) and no two norms agree; the sum "
-    r"is then "
-    r"$2\,\|M_i\|_*^{1/2}$",
-    remark=r"E.9 prints $W_O^{(i)}$ for $W_Q^{(i)}$, also in $(W_O^{(i)}A_i)^\top(W_O^{(i)}A_i)$, where only the "
-    r"query can be "
-    r"meant, and output maps are written $W_{O,i}$: a misprint of the text at hand more likely than a contradiction.",
-)
+@checks("E.9-order")
 def test_order_of_heads(evidence: EvidenceLog) -> None:
     first, second = (Fraction(1), Fraction(1)), (Fraction(1), Fraction(3, 2))
     moved = (first[0] * 10, first[1] / 10)
@@ -166,16 +144,7 @@ def _sums(p: AttentionParameters) -> torch.Tensor:
     return (torch.linalg.matrix_norm(p.query) + torch.linalg.matrix_norm(p.key)).sort(descending=True).values
 
 
-@claim(
-    id="gauge/E.9-rope",
-    source="gauge",
-    place="Proposition E.9, §7.2",
-    statement="The canonical form applies to the canonical family, rotary models included.",
-    verdict="holds-if",
-    condition="positions are absolute; with rotary encoding balancing has to stay inside the commutant, which "
-    "equates the "
-    "norms of queries and keys plane by plane",
-)
+@checks("E.9-rope")
 def test_rotary_models(evidence: EvidenceLog) -> None:
     w_q, w_k = sp.eye(2), sp.diag(4, 1)
     a = sp.diag(2, 1)  # T^½ for these: T = diag(4, 1)

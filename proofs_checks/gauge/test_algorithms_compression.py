@@ -6,21 +6,16 @@ from random import Random
 
 import sympy as sp
 
+from proofs_checks.gauge.algebra import balancing
 from proofs_checks.gauge.algorithms_support import drawn_layers, relative_change_of_outputs
 from proofs_checks.gauge.symbolic_support import is_zero, proves
 from symgauge.algorithms import apply, canonicalize, compress, expand, group_dimension, random_element
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.symbolic import balancing
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.symbolic.identities import d, d_k, matrix
 from symgauge.symbolic.instances import general_matrix
 from symgauge.symbolic.lie_algebra import matrix_units
 from symgauge.symbolic.proof import prove_equal
 
-MINOR = (
-    r"the gauge is fixed by an identity block in every $W_K$ and $W_V$ (not by the form of §7.2), arithmetic is "
-    r"exact, and "
-    r"the factors have full rank"
-)
 SIZES = ((3, 1), (5, 2), (7, 3))  # (d, d_k)
 GPT_2 = {"layers": 12, "h": 12, "d_k": 64, "d_v": 64}
 
@@ -31,25 +26,7 @@ def with_unit_block(left: sp.Matrix, right: sp.Matrix) -> tuple[sp.Matrix, sp.Ma
     return left * block.T, right * block.inv()
 
 
-@claim(
-    id="gauge/intro-6",
-    source="gauge",
-    place="§1 (4)",
-    statement="The gauge structure enables lossless compression eliminating millions of parameters.",
-    verdict="holds-if",
-    condition=MINOR + r"; at $h = 12$, $d_k = d_v = 64$ and 12 layers these are 1,179,648",
-)
-@claim(
-    id="gauge/sec7.2-c",
-    source="gauge",
-    place="§7.2",
-    statement="This compression is exact, preserving the network function perfectly while reducing parameter count.",
-    verdict="holds-if",
-    condition=MINOR,
-    remark=r"In floats a form is reached up to rounding, about $\varepsilon$ times the conditions of the factors; "
-    r"what is "
-    r"stored then comes back bit by bit.",
-)
+@checks("intro-6", "sec7.2-c")
 def test_lossless_compression(evidence: EvidenceLog) -> None:
     base = general_matrix(4, 2, Random(1))
     turn = sp.Matrix([[3, 4], [-4, 3]]) / 5
@@ -60,7 +37,7 @@ def test_lossless_compression(evidence: EvidenceLog) -> None:
         not same or any(fixed),
         counterexample=r"$W_Q = W_K = B$ and $W_Q = W_K = BO$ with a rational rotation $O$: both balanced, the same "
         r"function, and no entry in common",
-        only="gauge/sec7.2-c",
+        only="sec7.2-c",
     )
     removed = 12 * balancing.kept_and_removed(12, 64, 64)[0]
     evidence.exact(
@@ -68,7 +45,7 @@ def test_lossless_compression(evidence: EvidenceLog) -> None:
         removed >= 10**6,
         counterexample="599,040, less than one million; and none of them is an entry of a matrix",
         figures={"removed": equal(removed, 599_040)},
-        only="gauge/intro-6",
+        only="intro-6",
     )
     rng = Random(7)
     good, meets, cases = True, True, 0
@@ -87,7 +64,7 @@ def test_lossless_compression(evidence: EvidenceLog) -> None:
         "numbers of GPT-2 small that then need no storage",
         on="condition",
         figures={"numbers": equal(count, 1_179_648)},
-        only="gauge/intro-6",
+        only="intro-6",
     )
     stored, worst, weakest, cases = [], 0.0, 1.0, 0
     for layer, seed in drawn_layers():
@@ -114,21 +91,7 @@ def test_lossless_compression(evidence: EvidenceLog) -> None:
     evidence.control("as many entries set to zero instead", figures={"change of outputs": at_least(weakest, 1e-3)})
 
 
-@claim(
-    id="gauge/def-E.6",
-    source="gauge",
-    place="Definition E.6",
-    statement=r"A condition $\Psi:\Theta\to\mathbb R^{\dim G}$ with $\Psi(\theta) = 0$ selects a unique "
-    r"representative from each "
-    r"gauge orbit; on the slice redundant parameters are eliminated.",
-    verdict="holds-if",
-    condition=r"only orbits in an open dense chart are asked for: with $\Psi$ = (a square block of $W_K$) $-\,I$, "
-    r"those "
-    r"on which the block is invertible",
-    remark=r"No continuous slice exists for all orbits once $d_k<d$: turning $W_Q$ and $W_K$ by $\pi$ in a plane "
-    r"is a closed "
-    r"path of functions that takes the parameters to their negatives.",
-)
+@checks("def-E.6")
 def test_gauge_slice(evidence: EvidenceLog) -> None:
     key = sp.Matrix([0, 1])
     a = sp.Symbol("a", nonzero=True)
@@ -180,17 +143,7 @@ def test_gauge_slice(evidence: EvidenceLog) -> None:
     evidence.control("a singular block", (sp.Matrix([[1, 2], [2, 4]])).rank() < 2, kind="exact")
 
 
-@claim(
-    id="gauge/sec9-1",
-    source="gauge",
-    place="§9",
-    statement=r"Gauge canonicalization yields KV caches in a compression-friendly basis, composes multiplicatively "
-    r"with head "
-    r"sharing (factor $h/g$), and preserves the function exactly.",
-    verdict="not-reproducible",
-    correction=r"The function is preserved, and sharing makes the cache $h/g$ times smaller with or without "
-    r"canonicalization; a change of basis alters neither the cache's size nor its rank.",
-)
+@checks("sec9-1")
 def test_caches(evidence: EvidenceLog) -> None:
     evidence.missing(
         "what a compression-friendly basis is, and a measure of it before and after",
@@ -223,17 +176,6 @@ def test_caches(evidence: EvidenceLog) -> None:
     evidence.control("the keys left in their old basis", figures={"change": at_least(weakest, 1e-3)})
 
 
-@claim(
-    id="gauge/sec9-2",
-    source="gauge",
-    place="§9",
-    statement=r"For verifiable inference any prover cost that scales with K/V heads inherits the layerwise "
-    r"factorisation and "
-    r"the $h/g$ reduction.",
-    verdict="not-reproducible",
-    remark="A cost proportional to the number of key/value heads falls by $h/g$ by definition; that is arithmetic "
-    "of head "
-    "sharing and needs no gauge group.",
-)
+@checks("sec9-2")
 def test_prover_cost(evidence: EvidenceLog) -> None:
     evidence.missing("a prover", "its cost as a function of the architecture", "a measured or derived cost")

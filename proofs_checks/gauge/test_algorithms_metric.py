@@ -5,6 +5,8 @@ from __future__ import annotations
 import sympy as sp
 import torch
 
+from proofs_checks.gauge.algebra import projection
+from proofs_checks.gauge.algebra import scalar_model as scalar
 from proofs_checks.gauge.algorithms_support import (
     drawn_layers,
     gradient_of,
@@ -21,30 +23,14 @@ from symgauge.algorithms import (
     random_element,
 )
 from symgauge.architecture import Architecture
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.models.reference import random_parameters
 from symgauge.numeric import random_inputs
 from symgauge.numeric.gaps import rank_with_gap
 from symgauge.numeric.jacobian import reference_jacobian
-from symgauge.symbolic import projection
-from symgauge.symbolic import scalar_model as scalar
 
 
-@claim(
-    id="gauge/def-E.7",
-    source="gauge",
-    place="Definition E.7, (82)",
-    statement=r"$\nabla_{\mathrm{inv}}L = \nabla L-\Pi_{\mathfrak g}\nabla L$, projecting on the orthogonal "
-    r"complement of the "
-    r"gauge orbits, is the gauge-invariant gradient.",
-    verdict="holds-if",
-    condition=r"$\Pi_{\mathfrak g}$ is the orthogonal projection on the tangent space $\{v_X\}$ of the orbit at "
-    r"$\theta$, and "
-    r"invariance is asked for under $O(d_k)^h\times O(d_v)^h$ only",
-    remark=r"$\mathfrak g_{\max}$ itself is no subspace of $\Theta$. As $\nabla_{\mathrm{inv}}L = \nabla L$, it "
-    r"depends on the "
-    r"gauge as the gradient does.",
-)
+@checks("def-E.7")
 def test_gauge_invariant_gradient(evidence: EvidenceLog) -> None:
     points = [(sp.Integer(1), sp.Integer(2)), (sp.Integer(4), sp.Rational(1, 2))]
     lengths = [scalar.at(scalar.GRADIENT, *point).dot(scalar.at(scalar.GRADIENT, *point)) for point in points]
@@ -80,19 +66,7 @@ def test_gauge_invariant_gradient(evidence: EvidenceLog) -> None:
     evidence.control("under general elements", figures={"difference": at_least(weakest, 1e-2)})
 
 
-@claim(
-    id="gauge/prop-E.8",
-    source="gauge",
-    place="Proposition E.8",
-    statement=r"The Fisher metric is degenerate along gauge directions and induces a Riemannian metric on "
-    r"$\Theta/G_{\max}$; the "
-    r"natural gradient accounts for the gauge.",
-    verdict="holds-if",
-    condition=r"$G_{\max}$ is the whole fibre (bias-free attention in general position), and the natural gradient "
-    r"is taken "
-    r"with the pseudo-inverse $F^\dagger$",
-    remark=r"$F^{-1}$ does not exist, and damping $F+\lambda I$ brings the gauge back.",
-)
+@checks("prop-E.8")
 def test_natural_gradient(evidence: EvidenceLog) -> None:
     biased = Architecture(d_model=3, heads=1, d_k=2, d_v=2, context=3, query_bias=True, key_bias=True, **ALONE)
     found = account(biased)

@@ -7,6 +7,8 @@ from random import Random
 import sympy as sp
 import torch
 
+from proofs_checks.gauge.algebra import projection
+from proofs_checks.gauge.algebra import scalar_model as scalar
 from proofs_checks.gauge.algorithms_support import (
     drawn_layers,
     gaussian_like,
@@ -15,16 +17,14 @@ from proofs_checks.gauge.algorithms_support import (
     inputs_for,
     layer_outputs,
 )
+from proofs_checks.gauge.published_algorithms import algorithm_3
 from proofs_checks.gauge.symbolic_support import is_zero, proves
 from symgauge.algorithms import (
     AttentionParameters,
     project_gradient,
     random_attention,
 )
-from symgauge.algorithms.printed import algorithm_3
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.symbolic import projection
-from symgauge.symbolic import scalar_model as scalar
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.symbolic.instances import general_matrix
 
 
@@ -33,20 +33,7 @@ def vertical_share(p: AttentionParameters, update: AttentionParameters) -> float
     return project_gradient(p, update).vertical.norm() / update.norm()
 
 
-@claim(
-    id="gauge/sec7.3-a",
-    source="gauge",
-    place="§7.3",
-    statement="Standard optimizers waste computation updating along gauge directions; projecting gradients removes "
-    "these "
-    "redundant updates.",
-    verdict="holds-if",
-    condition=r"the update is not a gradient at the current parameters: Adam and sign methods, momentum, weight decay "
-    r"away from balanced factors",
-    remark="Gradients are orthogonal to the orbits (E.3 and E.6 say so themselves), so plain gradient descent has "
-    "nothing "
-    "to project.",
-)
+@checks("sec7.3-a")
 def test_wasted_updates(evidence: EvidenceLog) -> None:
     evidence.exact(
         r"a gradient step of $L = \frac12(qk-1)^2$ has a component along the orbit",
@@ -89,14 +76,7 @@ def test_wasted_updates(evidence: EvidenceLog) -> None:
     evidence.control("the gradient itself, by the same measure", most < 1e-12, figures={"share": at_most(most, 1e-12)})
 
 
-@claim(
-    id="gauge/sec7.3-b",
-    source="gauge",
-    place="§7.3",
-    statement="Projecting adds negligible computational overhead and potentially accelerates convergence.",
-    verdict="not-reproducible",
-    correction="For gradient descent the projection changes nothing, so it accelerates nothing.",
-)
+@checks("sec7.3-b")
 def test_acceleration(evidence: EvidenceLog) -> None:
     evidence.missing(
         "any experiment: model, data, optimizer, baseline",
@@ -127,18 +107,7 @@ def test_acceleration(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/eq-9",
-    source="gauge",
-    place="(9)",
-    statement=r"$\nabla_{\mathrm{proj}}L = \nabla L-\Pi_{\mathfrak g}\nabla L$ with the projection "
-    r"$\Pi_{\mathfrak g}$ on "
-    r"the gauge tangent space keeps what changes the function.",
-    verdict="holds",
-    remark=r"With the orthogonal projection on the tangent space of the orbit (Sylvester's equation), not with "
-    r"Algorithm 3. "
-    r"On a true gradient $\Pi_{\mathfrak g}\nabla L = 0$.",
-)
+@checks("eq-9")
 def test_projected_gradient(evidence: EvidenceLog) -> None:
     rng = Random(11)
     good, cases = True, 0

@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 from proofs_checks.gauge.core_support import census
-from proofs_checks.gauge.sharing_support import GENERIC, record_resplitting, shared
+from proofs_checks.gauge.sharing_support import record_resplitting, shared
 from symgauge.architecture import Rotary
-from symgauge.claims import EvidenceLog, claim
+from symgauge.claims import EvidenceLog, checks
 
 
-@claim(
-    id="gauge/sec7.5",
-    source="gauge",
-    place="§7.5",
-    statement=r"If $h$ queries share $g$ key/value groups, the continuous gauge dimension per layer is "
-    r"$g(d_k^2+d_v^2)$ instead of "
-    r"$h(d_k^2+d_v^2)$, with RoPE $g(d_k+d_v^2)$.",
-    verdict="holds-if",
-    condition=GENERIC
-    + r" There are no biases, and with RoPE all planes turn by different angles outside $\pi\mathbb Z$.",
-    remark="That this quantifies a trade-off with expressiveness is a gloss: the dimension of the gauge group says "
-    "nothing of "
-    "which functions are reached.",
-)
+@checks("sec7.5")
 def test_dimension_with_sharing(evidence: EvidenceLog) -> None:
     plain = [shared(sizes) for sizes in ((7, 4, 2, 3, 2), (5, 3, 1, 2, 4))]
-    record_resplitting(evidence, plain[0], "gauge/sec7.5")
+    record_resplitting(evidence, plain[0], "sec7.5")
     counted = census(plain, lambda a: a.groups * (a.d_k**2 + a.d_v**2))
     nullities = [found.fibre.nullity for found in counted.accounts]
     evidence.exact(

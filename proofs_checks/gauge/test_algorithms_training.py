@@ -8,7 +8,7 @@ import sympy as sp
 
 from proofs_checks.gauge.algorithms_support import School, Student, average, school
 from symgauge.algorithms import align, canonicalize, equivalent
-from symgauge.claims import EvidenceLog, at_least, at_most, claim
+from symgauge.claims import EvidenceLog, at_least, at_most, checks
 
 _SCHOOL: list[School] = []
 
@@ -32,31 +32,7 @@ def averaged(found: School, one: Student, two: Student) -> tuple[float, float]:
     return naive, found.error(average(reference, moved))
 
 
-@claim(
-    id="gauge/sec7.4-a",
-    source="gauge",
-    place="§7.4",
-    statement="Independent training yields different gauge-equivalent representations even when models converge to "
-    "similar "
-    "functions; naive averaging fails because they are different points of one gauge orbit.",
-    verdict="holds-if",
-    condition="training ends in the same function, on all sequences of three or more tokens, at parameters in "
-    "general position",
-    remark="The referee left this open for want of evidence. Trained students settle it both ways.",
-)
-@claim(
-    id="gauge/prop-E.10d",
-    source="gauge",
-    place="Proof of Proposition E.10",
-    statement="Independent training yields different points in the same gauge orbit even when models converge to "
-    "similar "
-    "functions; for one architecture the function spaces are related by gauge transformations.",
-    verdict="holds-if",
-    condition="training ends in the same function, on all sequences of three or more tokens, at parameters in "
-    "general position",
-    remark="That function spaces are related by gauge transformations says nothing: these leave every function as "
-    "it is.",
-)
+@checks("sec7.4-a", "prop-E.10d")
 def test_independent_training(evidence: EvidenceLog) -> None:
     q, k, x, w = sp.symbols("q k x w", real=True)
     single = w * x * sp.exp(q * k * x**2) / sp.exp(q * k * x**2)  # one token: softmax of one score
@@ -97,18 +73,7 @@ def test_independent_training(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/prop-E.10c",
-    source="gauge",
-    place="Proof of Proposition E.10",
-    statement="Gauge-aligned averaging significantly outperforms naive parameter averaging, particularly for "
-    "models from "
-    "different initializations.",
-    verdict="not-reproducible",
-    correction="Where two models from different initializations reached one function, the aligned average is that "
-    "function and "
-    "the naive one is useless; where they ended in different functions, aligning helps, and a barrier stays.",
-)
+@checks("prop-E.10c")
 def test_averaging(evidence: EvidenceLog) -> None:
     evidence.missing(
         "models, data and training",

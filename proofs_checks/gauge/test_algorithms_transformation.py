@@ -8,10 +8,10 @@ import sympy as sp
 import torch
 
 from proofs_checks.gauge.algorithms_support import drawn_layers, inputs_for, layer_outputs, relative_change_of_outputs
+from proofs_checks.gauge.published_algorithms import algorithm_1
 from symgauge.algorithms import apply, random_attention, random_element, relative_change
-from symgauge.algorithms.printed import algorithm_1
 from symgauge.algorithms.transform import permute
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.numeric.error_model import relative_error
 
 Scalars = tuple[Fraction, Fraction, Fraction, Fraction]
@@ -29,22 +29,7 @@ def listing(head: Scalars, a: Fraction, c: Fraction) -> tuple[Scalars, bool]:
     return after, abs(after[0] * after[1] - q * k) > Fraction(1, 10**12)
 
 
-@claim(
-    id="gauge/alg-1",
-    source="gauge",
-    place="Algorithm 1",
-    statement=r"Algorithm 1 applies $(A_i, C_i)_{i=1}^h$ to the parameters of attention with stability guarantees: "
-    r"what "
-    r"it does not reject keeps the bilinear form, or gives a warning.",
-    verdict="refuted",
-    correction=r"Values and outputs have to be transformed too, $A^{-\top}$ applied by solving (no clamp), and the "
-    r"change "
-    r"of the invariants compared with $\varepsilon\,\mathrm{cond}(A)$ times their size; elements with "
-    r"$\varepsilon\,\mathrm{cond}(A)^2 > 1$ are refused.",
-    remark=r"The referee took the clamp to be out of reach because of $\mathrm{cond}(A)\le10^3$; but a condition "
-    r"number "
-    r"does not bound the size of $A$, and $A = 10^{-11}I$ has condition 1.",
-)
+@checks("alg-1")
 def test_algorithm_1(evidence: EvidenceLog) -> None:
     one, small = Fraction(1), Fraction(1, 10**7)
     after, _ = listing((one, one, one, one), one, Fraction(2))
@@ -104,16 +89,7 @@ def test_algorithm_1(evidence: EvidenceLog) -> None:
     evidence.control("values left as they were", figures={"change of outputs": at_least(weakest, 1e-3)})
 
 
-@claim(
-    id="gauge/eq-88",
-    source="gauge",
-    place="(88)",
-    statement=r"$\varepsilon_{\mathrm{rel}} = \|Y'-Y\|_F/(\|Y\|_F+\varepsilon_{\mathrm{mach}})$.",
-    verdict="holds",
-    remark=r"A definition, and a usable one: the ratio to the plain relative error is $1/(1+\varepsilon/\|Y\|)$. "
-    r"It is a "
-    r"relative error only for $\|Y\|\gg\varepsilon$; outputs of size $\varepsilon$ get half of it.",
-)
+@checks("eq-88")
 def test_relative_error(evidence: EvidenceLog) -> None:
     change, size, epsilon = sp.symbols("delta y varepsilon", positive=True)
     ratio = sp.simplify((change / (size + epsilon)) / (change / size) - 1 / (1 + epsilon / size))

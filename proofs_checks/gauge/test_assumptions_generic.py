@@ -8,10 +8,10 @@ from random import Random
 
 import sympy as sp
 
+from proofs_checks.gauge.algebra.group import invariants
 from proofs_checks.gauge.proof_points import head, layer, on_theta_0
-from symgauge.claims import EvidenceLog, at_least, claim, equal
+from symgauge.claims import EvidenceLog, at_least, checks, equal
 from symgauge.symbolic import lie_algebra as lie
-from symgauge.symbolic.group import invariants
 from symgauge.symbolic.instances import general_matrix
 from symgauge.symbolic.tangent import random_attention
 
@@ -74,34 +74,9 @@ def record_full_rank(evidence: EvidenceLog, shapes: list[Shape], summary: str, o
     )
 
 
-@claim(
-    id="gauge/sec2-3",
-    source="gauge",
-    place="§2.2",
-    statement=r"$\Theta_0$ (A1–A6) is open and dense in the sense of Zariski; what it leaves out has measure zero and "
-    r"is determinantal.",
-    verdict="holds-if",
-    condition=r"$d\ge2d_k$ and $d\ge d_v$. (A1, A2, A3 and A5 are about the architecture, not about $\theta$.)",
-)
-@claim(
-    id="gauge/rem-A.3",
-    source="gauge",
-    place="Remark A.3",
-    statement=r"$\Theta_0$ has full Lebesgue measure: $\mu(\Theta\setminus\Theta_0) = 0$, a determinantal variety.",
-    verdict="holds-if",
-    condition=r"$d\ge2d_k$ and $d\ge d_v$; otherwise $\Theta_0$ is empty.",
-)
-@claim(
-    id="gauge/prop-A.1a",
-    source="gauge",
-    place="Proposition A.1",
-    statement=r"Under A1–A5, $\operatorname{rank}[W_Q\mid W_K] = 2d_k$ on a Zariski-open dense set.",
-    verdict="holds-if",
-    condition=r"$d\ge2d_k$, which A1–A5 do not contain.",
-    remark=r"What the proposition calls controllability is more than this rank, and false (gauge/sec2-4).",
-)
+@checks("sec2-3", "rem-A.3", "prop-A.1a")
 def test_rank_of_queries_and_keys(evidence: EvidenceLog) -> None:
-    stratum, measure, stacked = "gauge/sec2-3", "gauge/rem-A.3", "gauge/prop-A.1a"
+    stratum, measure, stacked = "sec2-3", "rem-A.3", "prop-A.1a"
     q, k = sp.symbols("q k")
     evidence.exact(
         r"$[W_Q\mid W_K]$ has full column rank somewhere",
@@ -118,16 +93,7 @@ def test_rank_of_queries_and_keys(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/tab1-A4",
-    source="gauge",
-    place="Table 1, A4",
-    statement=r"$W_Q$, $W_K$, $W_V$ have full column rank: this is the generic stratum $\Theta_0$, on which maximality "
-    r"holds.",
-    verdict="holds-if",
-    condition=r"$d\ge d_k$ and $d\ge d_v$, and the stratum is made smaller: $\operatorname{rank}W_{O,i} = d_v$ and the "
-    r"$M_i = W_Q^{(i)}W_K^{(i)\top}$ pairwise distinct (and $n\ge3$).",
-)
+@checks("tab1-A4")
 def test_generic_stratum(evidence: EvidenceLog) -> None:
     e1, e2 = [1, 0], [0, 1]
     before = layer(head(e1, e2, e1, [0, 0]), head([1, 1], e2, e2, [1, 2]))
@@ -144,7 +110,7 @@ def test_generic_stratum(evidence: EvidenceLog) -> None:
         evidence,
         [(2, 2), (4, 3), (5, 3), (9, 4), (7, 7)],
         r"$d\times d_k$ and $d\times d_v$ maps have full column rank at random integers",
-        ("gauge/tab1-A4",),
+        ("tab1-A4",),
     )
     sizes = ((4, 2, 1, (0, 1)), (5, 3, 2, (0, 1)), (3, 1, 2, (0, 1, 2)))
     points = [random_attention(d=w, d_k=k, d_v=v, groups=g, seed=w) for w, k, v, g in sizes]
@@ -161,16 +127,7 @@ def test_generic_stratum(evidence: EvidenceLog) -> None:
     evidence.control("at the counterexample there is more", extra.unexplained > 0, kind="exact")
 
 
-@claim(
-    id="gauge/prop-A.1g",
-    source="gauge",
-    place="Proposition A.1, proof",
-    statement=r"The construction fails where column spaces of different heads' projections meet; these parameters have "
-    r"codimension at least 1.",
-    verdict="holds-if",
-    condition=r"$4d_k\le d$: two spaces of dimension $2d_k$ in $\mathbb R^d$ meet in $\{0\}$ for general weights "
-    r"exactly then.",
-)
+@checks("prop-A.1g")
 def test_intersecting_column_spaces(evidence: EvidenceLog) -> None:
     rng = Random(3)
     crowded = [(2, 1), (5, 2), (7, 3), (3, 1)]
@@ -209,15 +166,7 @@ def common_dimension(width: int, d_k: int, rng: Random) -> int:
     return int(one.rank() + two.rank() - sp.Matrix.hstack(one, two).rank())
 
 
-@claim(
-    id="gauge/prop-A.9",
-    source="gauge",
-    place="Proposition A.9",
-    statement=r"Under an absolutely continuous initialisation (A2′) holds with probability one: all "
-    r"$\operatorname{col}W_K^{(r)}$ differ, and all $\operatorname{col}W_V^{(r)}$.",
-    verdict="holds-if",
-    condition=r"$d_k<d$ and $d_v<d$ (with $g\ge2$ groups).",
-)
+@checks("prop-A.9")
 def test_distinct_subspaces(evidence: EvidenceLog) -> None:
     rng = Random(4)
 

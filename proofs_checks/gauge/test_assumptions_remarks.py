@@ -9,13 +9,13 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
+from proofs_checks.gauge.algebra.norms import commutes_with_layer_norm, layer_norm
 from proofs_checks.gauge.core_support import ALONE, ExactFunction, Roles, census, unimodular
 from proofs_checks.gauge.sharing_support import KEY, OUTPUT, QUERY, SIZES, VALUE, group_element, shared
 from symgauge.architecture import Architecture
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal, for_all
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal, for_all
 from symgauge.models.reference import random_parameters
 from symgauge.numeric import random_inputs
-from symgauge.symbolic.norms import commutes_with_layer_norm, layer_norm
 
 
 def normed_heads(a: Architecture, roles: Roles, x: Tensor, normed: bool = True) -> Tensor:
@@ -36,24 +36,7 @@ def relative_change(a: Architecture, seed: int, on_values: Tensor, normed: bool 
     return float((after - before).norm() / before.norm())
 
 
-@claim(
-    id="gauge/rem-A.7-1",
-    source="gauge",
-    place="Remark A.7, 1",
-    statement=r"If LayerNorm acted on the concatenated head outputs, before $W_O$, the $C_i$ would change the heads' "
-    r"statistics and break gauge invariance.",
-    verdict="holds",
-    remark=r"As a statement on all of $GL(d_v)$. What commutes with the norm survives: for $d_v\ge3$ the rotations of "
-    r"a head that fix $\mathbf 1$, of dimension $(d_v-1)(d_v-2)/2$ per head.",
-)
-@claim(
-    id="gauge/rem-C.2",
-    source="gauge",
-    place="Remark C.2",
-    statement=r"A LayerNorm on concatenated head outputs would break the value–output symmetry; normalising after "
-    r"$W_O$ is essential for it.",
-    verdict="holds",
-)
+@checks("rem-A.7-1", "rem-C.2")
 def test_norm_before_the_output_map(evidence: EvidenceLog) -> None:
     row, c = sp.Matrix([[0, 1, 5, 2]]), sp.Matrix([[1, 1], [0, 1]])
     block = sp.diag(c, sp.eye(2))
@@ -111,15 +94,7 @@ def one_group(a: Architecture, roles: Roles, group: int, seed: int = 0) -> Roles
     return mixed
 
 
-@claim(
-    id="gauge/rem-A.7-2",
-    source="gauge",
-    place="Remark A.7, 2",
-    statement="Shared parameters would couple the transformations of heads and so prevent a direct product.",
-    verdict="inconsistent",
-    correction=r"They tie the heads of a group to one $(A_r,C_r)$; over the groups the continuous part is a direct "
-    r"product, $(GL(d_k)\times GL(d_v))^g$, as Theorem 3.2 has it.",
-)
+@checks("rem-A.7-2")
 def test_product_over_groups(evidence: EvidenceLog) -> None:
     factors = {g: 2 * g for g in (1, 2, 4)}  # Theorem 3.2: GL(d_k) and GL(d_v) for each r = 1, …, g
     evidence.audit(

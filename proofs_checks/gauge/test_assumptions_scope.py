@@ -12,7 +12,7 @@ from proofs_checks.gauge.printed import TABLE_6
 from proofs_checks.gauge.proof_poles import prove_factors, prove_poles
 from proofs_checks.gauge.test_core_maximality import ROLES
 from symgauge.architecture import Architecture
-from symgauge.claims import EvidenceLog, at_least, claim, equal
+from symgauge.claims import EvidenceLog, at_least, checks, equal
 
 # (d, h, d_k, d_v): h d_v below d, above d, and d < 2 d_k; then A2 itself.
 WIDTHS = ((7, 2, 3, 2), (5, 2, 3, 4), (4, 3, 1, 2), (5, 2, 4, 1))
@@ -35,25 +35,7 @@ def kept_relabelings(a: Architecture) -> list[tuple[tuple[int, ...], ...]]:
     return kept
 
 
-@claim(
-    id="gauge/rem-A.5",
-    source="gauge",
-    place="Remark A.5",
-    statement=r"Global maximality requires $d = hd_v$ (as in BERT, GPT-2, GPT-3); otherwise the discrete part may "
-    r"differ from $S_h$.",
-    verdict="refuted",
-    correction=r"With the conditions of gauge/thm-3.6 the fibre is one orbit of $(GL(d_k)^h\times GL(d_v)^h)\rtimes "
-    r"S_h$ for every $d$, whatever $hd_v$ is: the argument by poles says nothing of $W_O$ as a whole.",
-    remark=r"The arithmetic is right: $768 = 12\times64$, $12{,}288 = 96\times128$.",
-)
-@claim(
-    id="gauge/rem-B.7",
-    source="gauge",
-    place="Remark B.7",
-    statement=r"For architectures with $d\ne hd_v$ the discrete structure may be richer than $S_h$.",
-    verdict="refuted",
-    correction=r"It is $S_h$ for these as well (as gauge/rem-A.5).",
-)
+@checks("rem-A.5", "rem-B.7")
 def test_other_widths(evidence: EvidenceLog) -> None:
     found = census([attention(s) for s in WIDTHS], lambda a: a.heads * (a.d_k**2 + a.d_v**2))
     kept = [kept_relabelings(attention(s)) for s in WIDTHS + CANONICAL]
@@ -99,17 +81,7 @@ def test_other_widths(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/rem-A.6",
-    source="gauge",
-    place="Remark A.6",
-    statement="Training trajectories are absolutely continuous with respect to Lebesgue measure, so they avoid the "
-    "exceptional set with probability one, and the theory applies throughout training.",
-    verdict="refuted",
-    correction=r"A trajectory has no density; what is needed is that the law of $\theta_t$ keeps one. Gradient descent "
-    r"with an analytic loss and a step $\eta$ for which $\det(I-\eta\nabla^2L)$ is not identically zero keeps it, so "
-    r"$\theta_t\in\Theta_0$ almost surely at every finite step. Limits may leave $\Theta_0$.",
-)
+@checks("rem-A.6")
 def test_trajectories(evidence: EvidenceLog) -> None:
     q, k, eta = sp.symbols("q k η", real=True)
     decay = (q**2 + k**2) / 2
@@ -163,16 +135,7 @@ def test_trajectories(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/rem-A.8",
-    source="gauge",
-    place="Remark A.8",
-    statement="The flat directions help to explain wide minima, averaging after alignment, lottery tickets inside a "
-    "gauge class, and similar performance from different starts.",
-    verdict="not-reproducible",
-    remark="Flat directions along an orbit exist in every model of a given architecture, wide or sharp, good or bad, "
-    "so by themselves they separate none of these phenomena from their absence.",
-)
+@checks("rem-A.8")
 def test_explanations(evidence: EvidenceLog) -> None:
     phenomena = {
         "wide minima": "a measure of width off the orbit",

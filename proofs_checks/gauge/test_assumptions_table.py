@@ -14,7 +14,7 @@ from proofs_checks.gauge.proof_poles import prove_poles
 from proofs_checks.gauge.sharing_support import SIZES, shared
 from proofs_checks.gauge.symbolic_support import is_zero
 from symgauge.architecture import Architecture
-from symgauge.claims import EvidenceLog, at_least, claim, equal
+from symgauge.claims import EvidenceLog, at_least, checks, equal
 from symgauge.presets import preset
 from symgauge.symbolic.instances import general_matrix
 from symgauge.wiring import wire
@@ -38,27 +38,9 @@ def departures(a: Architecture) -> list[str]:
     return [name for name, holds in found.items() if holds]
 
 
-@claim(
-    id="gauge/sec2-1",
-    source="gauge",
-    place="§2.1",
-    statement="The canonical family (softmax attention, LayerNorm, feed-forward network with a smooth activation) "
-    "encompasses GPT-2, BERT, GPT-3, LLaMA and Qwen.",
-    verdict="inconsistent",
-    correction="GPT-2, BERT and GPT-3 belong to it. LLaMA and Qwen have RMSNorm and a gated network, and those with "
-    "shared keys and values fail A1 as well; Qwen3 also normalises queries and keys.",
-)
-@claim(
-    id="gauge/tab1-A1",
-    source="gauge",
-    place="Table 1, A1",
-    statement="No weight sharing: all production models.",
-    verdict="refuted",
-    correction=r"LLaMA-3, Mistral, Qwen2 and Gemma-2 share keys and values between heads, Falcon-7B has one group. For "
-    r"them the continuous part is that of Theorem 3.2, $g(d_k^2+d_v^2)$, not $h(d_k^2+d_v^2)$.",
-)
+@checks("sec2-1", "tab1-A1")
 def test_models_covered(evidence: EvidenceLog) -> None:
-    family, sharing = "gauge/sec2-1", "gauge/tab1-A1"
+    family, sharing = "sec2-1", "tab1-A1"
     outside = {name: departures(preset(name)) for name in FAMILY}
     evidence.audit(
         "models named that are not of the family",
@@ -97,15 +79,7 @@ def test_models_covered(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/tab1-A6",
-    source="gauge",
-    place="Table 1, A6",
-    statement=r"$\operatorname{rank}[W_Q\mid W_K] = 2d_k$ and $d\ge2d_k$; GPT-2 has $768\ge128 = 2\times64$.",
-    verdict="holds",
-    remark="True of GPT-2's shape for general weights. The theorem does not need it (gauge/thm-3.6), and it does not "
-    "give what it is introduced for (gauge/sec2-4).",
-)
+@checks("tab1-A6")
 def test_stacked_rank(evidence: EvidenceLog) -> None:
     sizes = TABLE_6["GPT-2"][0]
     evidence.audit(
@@ -123,15 +97,7 @@ def test_stacked_rank(evidence: EvidenceLog) -> None:
     evidence.control("$2d$ columns do not fit", ranks[1] < 2 * a.d_model, kind="exact")
 
 
-@claim(
-    id="gauge/sec2-2",
-    source="gauge",
-    place="§2.2",
-    statement=r"Head sharing relaxes A2 to (A2′): no two key/value groups have the same key or value subspace.",
-    verdict="inconsistent",
-    correction=r"A2 is the equation $d = hd_v$ of sizes, (A2′) a condition on weights; neither implies the other. It "
-    r"is A1, no sharing, that has to be replaced.",
-)
+@checks("sec2-2")
 def test_relaxed_assumption(evidence: EvidenceLog) -> None:
     e1, e2 = [1, 0], [0, 1]
     equal_keys = layer(head(e1, e2, e1, [1, 2]), head([1, 1], e2, e2, [1, -1]))
@@ -164,17 +130,7 @@ def apart(one: sp.Matrix, two: sp.Matrix) -> bool:
     return bool(sp.Matrix.hstack(one, two).rank() > one.rank())
 
 
-@claim(
-    id="gauge/sec2-4",
-    source="gauge",
-    place="§2.2",
-    statement="A6 makes heads controllable: for each head there are inputs that activate it and suppress the others; "
-    "this holds generically.",
-    verdict="refuted",
-    correction=r"No input switches a softmax head off, and for $d = hd_v$, $d_k = d_v$ not even queries and keys of "
-    r"the other heads can be made small. Identifiability does not need it: for $n\ge3$ the poles of the attention "
-    r"weights tell heads apart, also where A6 fails.",
-)
+@checks("sec2-4")
 def test_controllability(evidence: EvidenceLog) -> None:
     rng = Random(5)
     first, second = general_matrix(2, 2, rng), general_matrix(2, 2, rng)  # [W_Q | W_K] of each head: A6 holds

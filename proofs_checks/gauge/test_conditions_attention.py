@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sympy as sp
 
+from proofs_checks.gauge.algebra import linearised
+from proofs_checks.gauge.algebra.group import act, random_element
 from proofs_checks.gauge.core_support import ALONE, census
 from proofs_checks.gauge.explicit_attention import same
 from proofs_checks.gauge.proof_components import record_components
@@ -27,10 +29,8 @@ from proofs_checks.gauge.proof_poles import (
 )
 from proofs_checks.gauge.symbolic_support import proves
 from symgauge.architecture import Architecture
-from symgauge.claims import EvidenceLog, at_least, at_most, claim
+from symgauge.claims import EvidenceLog, at_least, at_most, checks
 from symgauge.profiles import scale
-from symgauge.symbolic import linearised
-from symgauge.symbolic.group import act, random_element
 
 E1, E2 = [1, 0], [0, 1]
 
@@ -168,17 +168,7 @@ def record_assumptions_not_needed(evidence: EvidenceLog) -> None:
     )  # fmt: skip
 
 
-@claim(
-    id="gauge/true-attention",
-    source="gauge",
-    place="Theorem 3.6, corrected",
-    statement=r"Let $n\ge3$, all $W_Q, W_K, W_V, W_{O,i}$ have full rank and $M_i = W_Q^{(i)}W_K^{(i)\top}$ be "
-    r"pairwise distinct. Then $\mathrm{MHA}_{\theta'} = \mathrm{MHA}_\theta$ for such $\theta, \theta'$ exactly when "
-    r"$\theta'\in\theta\cdot G_{\max}$; the fibre has dimension $h(d_k^2+d_v^2)$ and $2^{2h}h!$ components. Each "
-    r"condition is needed; A2 and A6 are not.",
-    verdict="holds",
-    remark="Not from the paper: what should stand in place of its Theorem 3.6 (layers without biases).",
-)
+@checks("true-attention")
 def test_conditions(evidence: EvidenceLog) -> None:
     record_poles(evidence)
     record_converse(evidence)

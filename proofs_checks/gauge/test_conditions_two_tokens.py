@@ -9,7 +9,7 @@ from proofs_checks.gauge.core_support import ALONE, census
 from proofs_checks.gauge.explicit_attention import same
 from proofs_checks.gauge.proof_points import flipped, generic, head, layer, second_orbit, subsets, vanishing
 from symgauge.architecture import Architecture
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.models.reference import random_parameters
 from symgauge.numeric import assert_changes, measure_invariance, random_inputs
 from symgauge.profiles import scale
@@ -17,18 +17,7 @@ from symgauge.profiles import scale
 E1, E2 = [1, 0], [0, 1]
 
 
-@claim(
-    id="gauge/true-two-tokens",
-    source="gauge",
-    place="Theorem 3.6 for two tokens",
-    statement=r"For $n = 2$ a row is $\frac12(x+y)\sum_iN_i+\frac12\sum_i\tanh(t_i/2)\,(x-y)N_i$ with $t_i = "
-    r"xM_i(x-y)^\top/\sqrt{d_k}$. So at full ranks with $M_i\ne\pm M_j$ the fibre is the union of the orbits of the "
-    r"points with $(M_i, N_i)\mapsto(-M_i, -N_i)$ for all $i\in S$, over the sets $S$ with $\sum_SN_i = 0$; where "
-    r"$M_i = -M_j$ for some heads there may be more.",
-    verdict="holds",
-    remark="Not from the paper, which does not say how many tokens it takes. Generic points have no such $S$, so there "
-    "the dimension and the group are as for three tokens.",
-)
+@checks("true-two-tokens")
 def test_two_tokens(evidence: EvidenceLog) -> None:
     t, x, y, n, lam = sp.symbols("t x y N λ", real=True)
     weight = 1 / (1 + sp.exp(t))  # of the other token y

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from proofs_checks.gauge.algebra.activations import gelu, homogeneous_scales, odd_part_excess, x
 from proofs_checks.gauge.symbolic_support import record_identity
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.exact.dimension import dimension
 from symgauge.exact.probes import Vectors
-from symgauge.symbolic.activations import gelu, homogeneous_scales, odd_part_excess, x
 
 
 class Network(nn.Module):
@@ -37,19 +37,7 @@ def signed(network: Network, order: tuple[int, ...], signs: tuple[int, ...], z: 
     return F.gelu(z @ w_1 + b_1) @ (network.w_2[index] * sign.unsqueeze(-1))
 
 
-@claim(
-    id="gauge/lem-4.2",
-    source="gauge",
-    place="Lemma 4.2",
-    statement=r"The gauge group of the feed-forward network with GELU consists of the permutations of hidden units "
-    r"only, "
-    r"$G_{FFN} = S_{d_{ff}}$.",
-    verdict="holds-if",
-    condition=r"inputs are free (not behind a norm), $v_j\ne0$, the $(w_j,b_j)$ differ pairwise up to sign, and "
-    r"$\sum_{j\in S}w_jv_j^\top\ne0$ for every non-empty set $S$ of units.",
-    remark=r"Behind a LayerNorm there is $W_1$'s null direction besides. SiLU and the tanh form of GELU obey the "
-    r"same identity.",
-)
+@checks("lem-4.2")
 def test_gelu_network(evidence: EvidenceLog) -> None:
     before = gelu(x) - gelu(x + 1)
     after = gelu(-x) - gelu(-x - 1) - 1

@@ -14,7 +14,7 @@ from proofs_checks.gauge.core_support import BIASES, EPSILON, ExactFunction, Rol
 from proofs_checks.gauge.symbolic_support import record_identity
 from symgauge import strategies as sg
 from symgauge.architecture import Architecture, Rotary
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal, for_all
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal, for_all
 from symgauge.models.reference import random_parameters
 from symgauge.numeric import action, assert_changes, measure_invariance, random_inputs
 from symgauge.symbolic.dimensions import gpt2_model, llama_model, pre_ln_block
@@ -50,14 +50,7 @@ def sizes(a: Architecture) -> dict[str, int]:
     }  # fmt: skip
 
 
-@claim(
-    id="gauge/cor-4.1",
-    source="gauge",
-    place="Corollary 4.1",
-    statement=r"$G_{\max}$ keeps the function of a block with LayerNorm, in Pre-LN and Post-LN placement.",
-    verdict="holds",
-    remark="The corollary points to C.2 and C.5 for the proof, which is in C.1.",
-)
+@checks("cor-4.1")
 def test_norms_keep_the_symmetry(evidence: EvidenceLog) -> None:
     record_identity(evidence, "covariant_biases")
     record_identity(evidence, "value_output")
@@ -99,19 +92,7 @@ def test_norms_keep_the_symmetry(evidence: EvidenceLog) -> None:
     evidence.control(r"$A^{-1}$ for $A^{-\top}$ on drawn blocks", figures={"smallest change": at_least(weakest, 1e-6)})
 
 
-@claim(
-    id="gauge/sec4-block",
-    source="gauge",
-    place="§4.2",
-    statement=r"Attention and feed-forward network have disjoint parameters, so $G_{Block} = G_{MHA}\times G_{FFN}$: "
-    r"$h(d_k^2+d_v^2)$ continuous dimensions.",
-    verdict="refuted",
-    correction=r"A Pre-LN block with biases has $h(d_k^2+d_v^2)+hd_k+hd_v+(2d+2hd_k+hd_v)+(2d+d_{ff})+1$: gains and "
-    r"offsets "
-    r"fold into the maps that read the norm, these have a null direction ($\mathrm{LN}$ is orthogonal to "
-    r"$\gamma^{-1}$ up to "
-    r"a constant), biases are redundant, and a constant $c\mathbf 1$ passes from $b_O$ to $b_2$.",
-)
+@checks("sec4-block")
 def test_block(evidence: EvidenceLog) -> None:
     x_1, x_2 = sp.symbols("x_1 x_2", real=True)
     mean = (x_1 + x_2) / 2
@@ -160,46 +141,7 @@ def test_block(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/thm-4.3",
-    source="gauge",
-    place="Theorem 4.3, (8)",
-    statement=r"For $L$ layers $G_{Model} = \prod_l G_{Block}^{(l)}$, each factor acting on the parameters of layer "
-    r"$l$ only.",
-    verdict="refuted",
-    correction=r"The residual stream carries symmetries that act on all layers and the embeddings at once: "
-    r"permutations of "
-    r"its coordinates always; with RMSNorm and an untied head $O(d)$, which adds $d(d-1)/2$ dimensions; with "
-    r"LayerNorm and an "
-    r"untied head the rotations that fix $\mathbf 1$, which add $(d-1)(d-2)/2$.",
-)
-@claim(
-    id="gauge/abs-9",
-    source="gauge",
-    place="Abstract",
-    statement=r"The gauge group of a model is the product of those of its layers, $G_{Model} = "
-    r"\prod_lG_{Layer}^{(l)}$.",
-    verdict="refuted",
-    correction=r"As for Theorem 4.3: the symmetries of the residual stream belong to no layer.",
-)
-@claim(
-    id="gauge/thm-C.4",
-    source="gauge",
-    place="Theorem C.4",
-    statement=r"Gauge transformations cannot couple the parameters of different layers.",
-    verdict="refuted",
-    correction=r"As for Theorem 4.3.",
-)
-@claim(
-    id="gauge/rem-4.4",
-    source="gauge",
-    place="Remark 4.4",
-    statement=r"With shared keys and values, and with rotary positions, layers still factor and nothing couples them.",
-    verdict="refuted",
-    correction=r"A LLaMA-like model (untied, $\varepsilon>0$) has $L[g(d_k+d_v^2)+2d+d_{ff}]+d+d(d-1)/2$ dimensions, "
-    r"and the "
-    r"last term acts on all layers.",
-)
+@checks("thm-4.3", "abs-9", "thm-C.4", "rem-4.4")
 def test_stack_of_layers(evidence: EvidenceLog) -> None:
     record_permutations(evidence)
     record_rotation(evidence)
@@ -222,7 +164,7 @@ def test_stack_of_layers(evidence: EvidenceLog) -> None:
         on="correction",
         figures=other.figures,
         cases=other.cases,
-        only=("gauge/thm-4.3", "gauge/abs-9", "gauge/thm-C.4"),
+        only=("thm-4.3", "abs-9", "thm-C.4"),
     )
 
 

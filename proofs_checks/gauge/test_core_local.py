@@ -10,15 +10,16 @@ import sympy as sp
 import torch
 from hypothesis import strategies as st
 
+from proofs_checks.gauge.algebra import linearised
 from proofs_checks.gauge.core_actions import head_element
 from proofs_checks.gauge.core_support import ALONE, ExactFunction, Roles, census
+from proofs_checks.gauge.critical_points import hessian_nullity, kernel_residual, squared_loss
 from proofs_checks.gauge.symbolic_support import is_zero, proves, record_identity
 from symgauge import strategies as sg
 from symgauge.architecture import Architecture
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal, for_all
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal, for_all
 from symgauge.models.reference import ReferenceModel, random_parameters
 from symgauge.numeric import (
-    Flat,
     assert_changes,
     fibre_dimension_float,
     function_of,
@@ -26,9 +27,8 @@ from symgauge.numeric import (
     measure_invariance,
     random_inputs,
 )
-from symgauge.numeric.critical import hessian_nullity, kernel_residual, squared_loss
+from symgauge.parameter_vector import ParameterVector
 from symgauge.symbolic import lie_algebra as lie
-from symgauge.symbolic import linearised
 from symgauge.symbolic.tangent import Attention, random_attention
 from symgauge.symmetries.head_factors import QueryKey, ValueOutput
 
@@ -39,14 +39,7 @@ def permuted(roles: Roles, order: tuple[int, ...]) -> Roles:
     return {name: x.index_select(0, torch.tensor(order)) for name, x in roles.items()}
 
 
-@claim(
-    id="gauge/lem-B.1",
-    source="gauge",
-    place="Lemma B.1",
-    statement=r"Every $g\in G_{\max}$ keeps the function of multi-head attention.",
-    verdict="holds",
-    remark=r"A sampler of symmetric positive $A$ would not notice $A^{-1}$ in place of $A^{-\top}$, as (22) has it.",
-)
+@checks("lem-B.1")
 def test_invariance(evidence: EvidenceLog) -> None:
     for name in ("query_key", "scaled_softmax", "value_output"):
         record_identity(evidence, name)
@@ -87,24 +80,7 @@ def test_invariance(evidence: EvidenceLog) -> None:
     evidence.control(r"$A^{-1}$ for $A^{-\top}$ on drawn layers", figures={"smallest change": at_least(weakest, 1e-6)})
 
 
-@claim(
-    id="gauge/lem-B.3",
-    source="gauge",
-    place="Lemma B.3",
-    statement=r"On $\Theta_0$ the Lie algebra of function-preserving directions is $\mathfrak g_{\max} = "
-    r"\mathfrak{gl}(d_k)^h\oplus\mathfrak{gl}(d_v)^h$.",
-    verdict="holds-if",
-    condition=r"$\operatorname{rank}W_{O,i} = d_v$ as well, the $M_i$ are pairwise distinct, and $n\ge3$ tokens are "
-    r"admitted.",
-)
-@claim(
-    id="gauge/abs-5",
-    source="gauge",
-    place="Abstract",
-    statement=r"The infinitesimal symmetries form $\bigoplus_i\mathfrak{gl}(d_k)\oplus\bigoplus_i\mathfrak{gl}(d_v)$.",
-    verdict="holds-if",
-    condition=r"As for Lemma B.3, and attention has no biases.",
-)
+@checks("lem-B.3", "abs-5")
 def test_lie_algebra(evidence: EvidenceLog) -> None:
     general = random_attention(d=4, d_k=2, d_v=2, groups=range(2), seed=3)
     silent = Attention(general.w_q, general.w_k, general.w_v, (sp.zeros(2, 4), general.w_o[1]), general.groups)
@@ -166,20 +142,7 @@ def test_lie_algebra(evidence: EvidenceLog) -> None:
     evidence.control("with $W_{O,1} = 0$ there is more", kind="exact", figures={"outside": at_least(extra[0], 1)})
 
 
-@claim(
-    id="gauge/prop-5.1",
-    source="gauge",
-    place="Proposition 5.1",
-    statement=r"At a critical point in $\Theta_0$ the Hessian of the loss has a kernel of dimension at least "
-    r"$h(d_k^2+d_v^2)$ "
-    r"per layer, which contains the directions of $\mathfrak g_{\max}$.",
-    verdict="holds",
-    remark=r"For a twice differentiable loss of the function alone (no weight decay). E.6 infers $Hv = 0$ from "
-    r"$v^\top Hv = 0$, "
-    r"which does not follow for an indefinite $H$; that $\nabla L$ vanishes on the whole orbit gives it. Away from "
-    r"critical "
-    r"points it fails.",
-)
+@checks("prop-5.1")
 def test_hessian(evidence: EvidenceLog) -> None:
     q, k = sp.symbols("q k", real=True)
     value, vertical = sp.Function("ℓ")(q * k), sp.Matrix([q, -k])
@@ -246,7 +209,7 @@ def record_float_hessians(evidence: EvidenceLog) -> None:
     residuals, others, away, nullity, expected = [], [], [], [], []
     for seed, (w, h, k, v) in enumerate(((4, 2, 2, 1), (3, 2, 1, 2))):
         a = Architecture(w, h, k, v, context=3, **ALONE)
-        roles, x, flat = random_parameters(a, seed), random_inputs(a, seed, batch=30), Flat.of(a)
+        roles, x, flat = random_parameters(a, seed), random_inputs(a, seed, batch=30), ParameterVector.of(a)
         loss, theta = squared_loss(a, x, function_of(a, x)(roles)), flat.join(roles)
         vectors = torch.cat([generators(family, a, roles) for family in (QueryKey(), ValueOutput())])
         noise = torch.randn(vectors.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)

@@ -8,6 +8,7 @@ from itertools import permutations, product
 import torch
 from hypothesis import strategies as st
 
+from proofs_checks.gauge.algebra.group import invariants
 from proofs_checks.gauge.core_support import ALONE, ExactFunction, Roles, census, describe, parameters, unimodular
 from proofs_checks.gauge.explicit_attention import same
 from proofs_checks.gauge.proof_points import head, layer, on_theta_0
@@ -15,22 +16,17 @@ from proofs_checks.gauge.proof_poles import ComplexLayer, measure_poles, prove_f
 from proofs_checks.gauge.symbolic_support import record_identity
 from symgauge import strategies as sg
 from symgauge.architecture import Architecture
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal, for_all
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal, for_all
 from symgauge.exact.dimension import dimension
 from symgauge.exact.probes import Vectors
 from symgauge.models.reference import ReferenceModel, random_parameters
 from symgauge.numeric import assert_changes, fibre_dimension_float, measure_invariance, random_inputs
 from symgauge.profiles import scale
 from symgauge.symbolic import lie_algebra as lie
-from symgauge.symbolic.group import invariants
 from symgauge.symbolic.tangent import random_attention
 
 ATTENTION = "layers.0.attention"
 ROLES = tuple(f"{ATTENTION}.{name}.weight" for name in ("query", "key", "value", "output"))
-CONDITION = (
-    r"sequences of $n\ge3$ tokens are admitted, $\operatorname{rank}W_{O,i} = d_v$ for every head as well, and $M_i = "
-    r"W_Q^{(i)}W_K^{(i)\top}$ are pairwise distinct. (Then A2, $d = hd_v$, and A6, $d\ge2d_k$, are not needed.)"
-)
 # (d, h, d_k, d_v): A2 and A6 hold; h·d_v < d; h·d_v > d; d < 2 d_k; one head; three heads.
 SIZES = ((4, 2, 1, 2), (6, 2, 3, 3), (7, 2, 3, 2), (5, 2, 2, 4), (5, 2, 4, 3), (5, 1, 2, 3), (6, 3, 2, 2), (5, 3, 4, 2))
 
@@ -105,27 +101,7 @@ def record_counterexamples(evidence: EvidenceLog) -> None:
     evidence.control("and these on three tokens", not same(before, after, tokens=3, cases=6), kind="exact")
 
 
-@claim(
-    id="gauge/thm-3.6",
-    source="gauge",
-    place="Theorem 3.6",
-    statement=r"On $\Theta_0$ (A1–A6) the gauge group of multi-head attention is exactly $G_{\max} = (GL(d_k)^h\times "
-    r"GL(d_v)^h)\rtimes S_h$: $\mathrm{MHA}_{\theta'} = \mathrm{MHA}_\theta$ only if $\theta'\in\theta\cdot G_{\max}$.",
-    verdict="holds-if",
-    condition=CONDITION,
-    remark=r"The fibre then has dimension $h(d_k^2+d_v^2)$ and $2^{2h}h!$ components. With $n = 2$ only, one needs "
-    r"$M_i\ne -M_j$ and no vanishing partial sum of the $N_i$ besides; with $n = 1$ all $W_Q$, $W_K$ are free.",
-)
-@claim(
-    id="gauge/abs-2",
-    source="gauge",
-    place="Abstract",
-    statement=r"Where projections have full column rank and heads are controllable (A6), the gauge group is exactly "
-    r"$(GL(d_k)^h\times GL(d_v)^h)\rtimes S_h$.",
-    verdict="holds-if",
-    condition=CONDITION,
-    remark="For layers without biases; GPT-2 and BERT have them (see Proposition A.2).",
-)
+@checks("thm-3.6", "abs-2")
 def test_maximality(evidence: EvidenceLog) -> None:
     record_counterexamples(evidence)
     record_identity(evidence, "query_key", on="condition")

@@ -16,7 +16,7 @@ from proofs_checks.gauge.core_support import BIASES, EPSILON, Census, census, pa
 from proofs_checks.gauge.symbolic_support import record_identity
 from symgauge import strategies as sg
 from symgauge.architecture import Architecture, Rotary, distinct
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal, for_all
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal, for_all
 from symgauge.models.reference import random_parameters
 from symgauge.numeric import action, assert_changes, measure_invariance, random_inputs
 from symgauge.profiles import scale
@@ -137,19 +137,7 @@ def record_finite_elements(evidence: EvidenceLog, models: SearchStrategy[Archite
     )
 
 
-@claim(
-    id="gauge/true-gpt2",
-    source="gauge",
-    place="in place of the abstract, Theorem 4.3 and §10 for GPT-2",
-    statement=r"The fibre of a GPT-2-like model (Pre-LN, all biases, learned positions, GELU, $\varepsilon>0$, "
-    r"logits) has "
-    r"dimension $Lp+n_{ctx}$ with a tied head and $Lp+V+n_{ctx}+(d-1)+2d+\tfrac12(d-1)(d-2)$ with an untied one, $p = "
-    r"h(d_k^2+d_v^2)+hd_k+hd_v+(2d+2hd_k+hd_v)+(2d+d_{ff})+(hd_v+1)+(d_{ff}+1)$; $d$ more if only probabilities count, "
-    r"and 1 more if $\varepsilon = 0$.",
-    verdict="holds",
-    remark=r"Checked exactly at small sizes; at full size the formula is an extrapolation of that (GPT-2 small: "
-    r"1,346,584).",
-)
+@checks("true-gpt2")
 def test_gpt2(evidence: EvidenceLog) -> None:
     for name in ("norm_gain_fold", "norm_null_direction", "writer_centring", "table_shift", "layer_norm_rotation"):
         record_identity(evidence, name)
@@ -163,21 +151,7 @@ def test_gpt2(evidence: EvidenceLog) -> None:
     record_finite_elements(evidence, sg.architectures(kinds=["gpt2"]))
 
 
-@claim(
-    id="gauge/true-bert",
-    source="gauge",
-    place="in place of the abstract, Theorem 4.3 and §10 for BERT",
-    statement=r"The fibre of a BERT-like encoder (Post-LN, all biases, learned positions, normalised embedding, "
-    r"untied head "
-    r"without bias, $\varepsilon>0$) has dimension $Lp+V+n_{ctx}+(d-1)+2d$, $p = "
-    r"h(d_k^2+d_v^2)+hd_k+hd_v+(d+2hd_k+hd_v)+"
-    r"(hd_v+1)+(d+d_{ff})+(d_{ff}+1)$; $2L+1$ more if $\varepsilon = 0$. With BERT's masked-language-model head the "
-    r"known "
-    r"families are all there is, too.",
-    verdict="holds",
-    remark=r"Without a position table, tokens enter a normalised embedding one by one, and there are further "
-    r"symmetries.",
-)
+@checks("true-bert")
 def test_bert(evidence: EvidenceLog) -> None:
     for name in ("norm_null_direction", "writer_centring", "key_bias", "value_bias", "table_shift"):
         record_identity(evidence, name)
@@ -200,19 +174,7 @@ def test_bert(evidence: EvidenceLog) -> None:
     record_finite_elements(evidence, sg.architectures(kinds=["bert"], max_parameters=700))
 
 
-@claim(
-    id="gauge/true-llama",
-    source="gauge",
-    place="in place of the abstract, Remark 4.4 and §10 for LLaMA",
-    statement=r"The fibre of a LLaMA-like model (RMSNorm, rotary positions, $g$ key/value groups, SwiGLU, no biases, "
-    r"$\varepsilon>0$) has dimension $Lp$ with a tied head and $Lp+d+\tfrac12d(d-1)$ with an untied one, $p = "
-    r"g(d_k+d_v^2)+2d+"
-    r"d_{ff}$; 1 more if $\varepsilon = 0$.",
-    verdict="holds",
-    remark=r"Checked exactly at small sizes; for LLaMA-3-8B the formula gives 13,338,624, of which $d(d-1)/2 = "
-    r"8{,}386{,}560$ "
-    r"belong to one rotation of the whole stream.",
-)
+@checks("true-llama")
 def test_llama(evidence: EvidenceLog) -> None:
     for name in ("rotary_commutant", "shared_group", "gated_rescaling", "norm_gain_fold", "rms_rotation"):
         record_identity(evidence, name)
@@ -225,39 +187,7 @@ def test_llama(evidence: EvidenceLog) -> None:
     record_finite_elements(evidence, sg.architectures(kinds=["llama"], **fixed))
 
 
-@claim(
-    id="gauge/abs-1",
-    source="gauge",
-    place="Abstract",
-    statement=r"The complete gauge group of the canonical family (GPT-2, BERT, LLaMA, Qwen) is $\prod_lG^{(l)}$ with "
-    r"$G^{(l)} = (GL(d_k)^h\times GL(d_v)^h)\rtimes S_h$, with $\mathcal C_{RoPE}$ and $g$ groups where they apply.",
-    verdict="refuted",
-    correction=r"The fibres are larger by the families of gauge/true-gpt2, true-bert and true-llama: key and value "
-    r"biases, "
-    r"norm gains and offsets, LayerNorm's null direction, means that LayerNorm removes, gated rescalings, maps of "
-    r"the stream. "
-    r"With normalised queries and keys (Qwen3) even $\mathcal C_{RoPE}$ is too large: one scale per plane is left.",
-)
-@claim(
-    id="gauge/intro-7",
-    source="gauge",
-    place="§1",
-    statement="No further symmetries exist for GPT-2, BERT and their descendants.",
-    verdict="refuted",
-    correction="As for the abstract (gauge/abs-1).",
-)
-@claim(
-    id="gauge/sec10-1",
-    source="gauge",
-    place="§10",
-    statement=r"$G_{\max}$ captures all parameter redundancies of standard attention, and $G_{Model}$ is a product "
-    r"over "
-    r"layers.",
-    verdict="refuted",
-    correction=r"True of attention without biases (Theorem 3.6 with its conditions); for models see gauge/true-gpt2 "
-    r"and "
-    r"gauge/true-llama.",
-)
+@checks("abs-1", "intro-7", "sec10-1")
 def test_headline(evidence: EvidenceLog) -> None:
     gpt2 = drawn({**GPT2, "tied": True}, 1, 7)[0]
     bert = drawn(MLM, 1, 5, budget=380)[0]

@@ -15,7 +15,7 @@ from proofs_checks.gauge.core_support import ALONE, EPSILON, ExactFunction, cens
 from proofs_checks.gauge.symbolic_support import proves, record_identity
 from symgauge import strategies as sg
 from symgauge.architecture import Architecture, Experts, Rotary
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal, for_all
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal, for_all
 from symgauge.exact.dimension import dimension
 from symgauge.exact.probes import Vectors
 from symgauge.models.reference import random_parameters
@@ -27,25 +27,7 @@ from symgauge.symbolic.proof import prove_equal
 MIXTURE: dict[str, Any] = {"norm": "rms", "gated": True, "activation": "silu", "experts": Experts(3, 2, 4), **EPSILON}
 
 
-@claim(
-    id="gauge/cor-3.5",
-    source="gauge",
-    place="Corollary 3.5",
-    statement=r"Router logits $\rho = W_rh_t+b$ and the experts chosen are the same under all of $G_{\max}$, "
-    r"$G_{share}$ and "
-    r"their rotary variants.",
-    verdict="holds",
-    remark="Routers have symmetries of their own besides: a common shift of the logits under softmax, and renumbered "
-    "experts.",
-)
-@claim(
-    id="gauge/abs-14",
-    source="gauge",
-    place="Abstract",
-    statement=r"Top-$k$ expert routing is invariant under all gauge transformations.",
-    verdict="holds",
-    remark="Exactly; in floating point a near tie may fall the other way.",
-)
+@checks("cor-3.5", "abs-14")
 def test_router(evidence: EvidenceLog) -> None:
     record_identity(evidence, "query_key")
     record_identity(evidence, "value_output")
@@ -112,17 +94,7 @@ class Biased(torch.nn.Module):
         return ((scores.softmax(-1) @ (x @ value)) @ output).sum(-3)
 
 
-@claim(
-    id="gauge/abs-3",
-    source="gauge",
-    place="Abstract",
-    statement=r"With rotary or relative encodings the query–key group is reduced to the commutant of the position "
-    r"rotations.",
-    verdict="refuted",
-    correction=r"Only rotary encodings do that. Encodings that add to the scores (T5, ALiBi: $q_t\cdot k_s+b_{t-s}$) "
-    r"leave "
-    r"$GL(d_k)^h$, and a learned table adds one constant per head, which softmax ignores.",
-)
+@checks("abs-3")
 def test_relative_encodings(evidence: EvidenceLog) -> None:
     x, w_q, w_k, a = matrix("X", n, d), matrix("W_Q", d, d_k), matrix("W_K", d, d_k), matrix("A", d_k, d_k)
     table = matrix("B", n, n)

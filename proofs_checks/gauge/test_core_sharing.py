@@ -7,9 +7,9 @@ from math import factorial
 
 from hypothesis import strategies as st
 
+from proofs_checks.gauge.algebra import group
 from proofs_checks.gauge.core_support import ExactFunction, census
 from proofs_checks.gauge.sharing_support import (
-    GENERIC,
     NO_BIAS,
     SIZES,
     group_element,
@@ -19,34 +19,17 @@ from proofs_checks.gauge.sharing_support import (
 from proofs_checks.gauge.symbolic_support import record_identity
 from symgauge import strategies as sg
 from symgauge.architecture import Architecture
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal, for_all
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal, for_all
 from symgauge.models.reference import ReferenceModel, random_parameters
 from symgauge.numeric import assert_changes, fibre_dimension_float, measure_invariance, random_inputs
-from symgauge.symbolic import group
 from symgauge.symbolic import lie_algebra as lie
 from symgauge.symbolic.dimensions import gqa
 from symgauge.symbolic.tangent import random_attention
 
 
-@claim(
-    id="gauge/thm-3.2a",
-    source="gauge",
-    place="Theorem 3.2, action",
-    statement=r"$(A_r, C_r)\in GL(d_k)\times GL(d_v)$ per group, acting on the shared $W_K^{(r)}$, $W_V^{(r)}$ and on "
-    r"$W_Q^{(i)}$, $W_O^{(i)}$ of all heads with $m(i) = r$, preserve the function.",
-    verdict="holds",
-)
-@claim(
-    id="gauge/thm-3.2b",
-    source="gauge",
-    place="Theorem 3.2, continuous part",
-    statement=r"Under A1–A6 with (A2′) the continuous part of the symmetry group is exactly $GL(d_k)^g\times "
-    r"GL(d_v)^g$.",
-    verdict="holds-if",
-    condition=GENERIC,
-)
+@checks("thm-3.2a", "thm-3.2b")
 def test_continuous_part(evidence: EvidenceLog) -> None:
-    acts, exactly = "gauge/thm-3.2a", "gauge/thm-3.2b"
+    acts, exactly = "thm-3.2a", "thm-3.2b"
     record_identity(evidence, "shared_group", only=acts)
     record_identity(evidence, "shared_group", on="condition", only=exactly)
     a = shared(SIZES[0])
@@ -122,16 +105,7 @@ def record_drawn_elements(evidence: EvidenceLog, only: str) -> None:
     )
 
 
-@claim(
-    id="gauge/thm-3.2d",
-    source="gauge",
-    place="Theorem 3.2 against A1 and Theorem 3.6",
-    statement=r"The theorem holds under A1–A6, and contains the case without sharing, $g = h$.",
-    verdict="inconsistent",
-    correction=r"A1 (no weight sharing) has to go, and at $g = h$ the discrete part must come out as $S_h$: the "
-    r"stabiliser "
-    r"of $m$ does, $S_1\wr S_h = S_h$.",
-)
+@checks("thm-3.2d")
 def test_without_sharing(evidence: EvidenceLog) -> None:
     numbers = (2, 3, 4)
     orders = [factorial(h) * factorial(h) for h in numbers]

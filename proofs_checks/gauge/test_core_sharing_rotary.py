@@ -6,7 +6,6 @@ from fractions import Fraction
 
 from proofs_checks.gauge.core_support import census, unimodular
 from proofs_checks.gauge.sharing_support import (
-    GENERIC,
     KEY,
     QUERY,
     ROTARY,
@@ -17,33 +16,14 @@ from proofs_checks.gauge.sharing_support import (
 )
 from proofs_checks.gauge.symbolic_support import record_identity
 from symgauge.architecture import Rotary
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.models.reference import random_parameters
 from symgauge.numeric import assert_changes, measure_invariance, random_inputs
 
 
-@claim(
-    id="gauge/cor-3.3a",
-    source="gauge",
-    place="Corollary 3.3, continuous part",
-    statement=r"With rotary positions and sharing the continuous part is $\mathcal C_{RoPE}^g\times GL(d_v)^g$.",
-    verdict="holds-if",
-    condition=GENERIC,
-)
-@claim(
-    id="gauge/cor-3.4",
-    source="gauge",
-    place="Corollary 3.4, Appendix D.2",
-    statement=r"Its dimension is $g(d_k^2+d_v^2)$ per layer, and $g(\dim\mathcal C_{RoPE}+d_v^2) = g(d_k+d_v^2)$ for "
-    r"RoPE.",
-    verdict="holds-if",
-    condition=r"for the last step, all channels are rotated, by angles $\omega_j\notin\pi\mathbb Z$ with "
-    r"$\omega_j\not\equiv"
-    r"\pm\omega_k$ modulo $2\pi$ (true of $\mathrm{base}^{-2j/d_k}$); as dimension of the whole symmetry, also: "
-    + GENERIC,
-)
+@checks("cor-3.3a", "cor-3.4")
 def test_rotary_sharing(evidence: EvidenceLog) -> None:
-    exactly, counted = "gauge/cor-3.3a", "gauge/cor-3.4"
+    exactly, counted = "cor-3.3a", "cor-3.4"
     record_identity(evidence, "rotary_commutant", on="condition")
     record_resplitting(evidence, shared((5, 2, 1, 2, 3), Rotary.standard(2)), exactly)
     full = [shared(s, Rotary.standard(s[3])) for s in ROTARY]

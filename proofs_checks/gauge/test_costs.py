@@ -8,7 +8,7 @@ from __future__ import annotations
 import sympy
 from sympy.core.logic import fuzzy_and
 
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 
 h, n, d, d_k, d_v = sympy.symbols("h n d d_k d_v", positive=True)
 size = sympy.Symbol("N", positive=True)
@@ -46,45 +46,16 @@ def growth(cost: sympy.Expr, order: sympy.Expr, family: dict[sympy.Symbol, sympy
     return sympy.limit(sympy.simplify((cost / order).subs(family, simultaneous=True)), size, sympy.oo)
 
 
-@claim(
-    id="gauge/G.4-gt",
-    source="gauge",
-    place="G.4, Table 9",
-    statement=r"A gauge transformation costs $O(h(d_k^2 d + d_v^2 d))$ per layer.",
-    verdict="holds",
-)
-@claim(
-    id="gauge/G.4-gp",
-    source="gauge",
-    place="G.4, Table 9",
-    statement=r"Gradient projection costs $O(h(d_k^2 d + d_v^2 d))$ per layer.",
-    verdict="holds",
-    remark="As a count for Algorithm 3; that Algorithm 3 is the projection it should be is another claim.",
-)
+@checks("G.4-gt", "G.4-gp")
 def test_transformation_and_projection(evidence: EvidenceLog) -> None:
     order = h * d * (d_k**2 + d_v**2)
     transform, projection = TRANSFORM + INVERSES, PROJECTION
-    evidence.proof("cost $\\le 3 f$ for all sizes", bounded_by(transform, order, 3), only="gauge/G.4-gt")
-    evidence.proof("cost $\\le 7 f$ for all sizes", bounded_by(projection, order, 7), only="gauge/G.4-gp")
+    evidence.proof("cost $\\le 3 f$ for all sizes", bounded_by(transform, order, 3), only="G.4-gt")
+    evidence.proof("cost $\\le 7 f$ for all sizes", bounded_by(projection, order, 7), only="G.4-gp")
     evidence.control("the method refuses a bound that is too small", not bounded_by(transform, order, 2), kind="proof")
 
 
-@claim(
-    id="gauge/G.4-gf",
-    source="gauge",
-    place="G.4, Table 9",
-    statement=r"Gauge-fixing costs $O(h(d_k^3 + d_v^3))$ per layer.",
-    verdict="refuted",
-    correction=r"$O(h\,d\,(d_k^2 + d_v^2))$: the Gram matrices and the transformation itself dominate.",
-)
-@claim(
-    id="gauge/sec7.2-b",
-    source="gauge",
-    place="§7.2",
-    statement=r"The computational cost of gauge-fixing is $O(h(d_k^3 + d_v^3))$ per layer.",
-    verdict="refuted",
-    correction=r"$O(h\,d\,(d_k^2 + d_v^2))$: the Gram matrices and the transformation itself dominate.",
-)
+@checks("G.4-gf", "sec7.2-b")
 def test_gauge_fixing(evidence: EvidenceLog) -> None:
     family = {h: size, d_k: sympy.Integer(64), d_v: sympy.Integer(64), d: 64 * size}
     limit = growth(GAUGE_FIXING, INVERSES, family)
@@ -102,16 +73,7 @@ def test_gauge_fixing(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/G.4-al",
-    source="gauge",
-    place="G.4, Table 9",
-    statement=r"Model alignment costs $O(h^3 + h(d_k^3 + d_v^3))$ per layer.",
-    verdict="refuted",
-    correction=r"$O(h^3 + h^2 d\,d_k + h\,d\,(d_k^2 + d_v^2))$: the distances between all pairs of heads, "
-    r"gauge-fixing and the "
-    "Procrustes products are part of it.",
-)
+@checks("G.4-al")
 def test_alignment(evidence: EvidenceLog) -> None:
     order = h**3 + INVERSES
     family = {h: size, d_k: size, d_v: size, d: size**2}
@@ -128,31 +90,13 @@ def test_alignment(evidence: EvidenceLog) -> None:
     evidence.proof("cost $\\le 6$ times the corrected order", bounded_by(total, corrected, 6), on="correction")
 
 
-@claim(
-    id="gauge/G.4-fw",
-    source="gauge",
-    place="G.4, Table 9",
-    statement=r"The forward pass costs $O(n^2 d + n d^2)$ per layer.",
-    verdict="holds",
-    remark=r"Attention and a feed-forward network of width $4d$.",
-)
+@checks("G.4-fw")
 def test_forward_pass(evidence: EvidenceLog) -> None:
     gap = sympy.expand(12 * (n**2 * d + n * d**2) - FORWARD)
     evidence.proof("cost $\\le 12 f$ for all sizes", all(term.is_nonnegative for term in sympy.Add.make_args(gap)))
 
 
-@claim(
-    id="gauge/G.4-pct",
-    source="gauge",
-    place="G.4",
-    statement=r"For $n = 512$, $d_{\text{model}} = 768$, $h = 12$, $d_k = d_v = 64$ gauge operations need less "
-    r"than 0.1 % of the "
-    "computation of a forward pass.",
-    verdict="refuted",
-    correction="A gauge transformation needs 3.75 % of the multiplications of one forward pass; by the orders of "
-    "Table 9, 15 %. "
-    "It is below 0.1 % only when shared by 38 such sequences or more.",
-)
+@checks("G.4-pct")
 def test_share_of_a_forward_pass(evidence: EvidenceLog) -> None:
     transform, forward, inverses = (int(cost.subs(TYPICAL)) for cost in (TRANSFORM, FORWARD, INVERSES))
     printed = int((n**2 * d + n * d**2).subs(TYPICAL))

@@ -17,7 +17,7 @@ from proofs_checks.gauge.printed import (
     TABLE_7,
     Heads,
 )
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 
 BASE = Heads(12, 64, 64, 768)
 BASE_LAYERS = 12
@@ -67,15 +67,7 @@ def orbit_dimension(sizes: Heads, seed: int, degenerate: bool = False) -> int:
     return flint.fmpz_mat(rows).rank()
 
 
-@claim(
-    id="gauge/cor-3.7",
-    source="gauge",
-    place="Corollary 3.7",
-    statement=r"The continuous gauge dimension is $h(d_k^2 + d_v^2)$ per layer; with $h = 12$, $d_k = d_v = 64$ it is "
-    r"$12 \times (64^2 + 64^2) = 98{,}304$.",
-    verdict="holds",
-    remark="It counts the group of Definition 3.1. That no other symmetry exists is another claim (Theorem 3.6).",
-)
+@checks("cor-3.7")
 def test_gauge_dimension_per_layer(evidence: EvidenceLog) -> None:
     evidence.audit(
         "$h(d_k^2 + d_v^2)$ at the sizes given", figures={"dimension": equal(gauge_dimension(*BASE[:3]), 98_304)}
@@ -95,31 +87,7 @@ def test_gauge_dimension_per_layer(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/abs-10",
-    source="gauge",
-    place="Abstract",
-    statement="A Transformer Base model of 110M parameters has over 1.1 million redundant dimensions.",
-    verdict="reproduced",
-    remark="A lower bound: it counts the value-output and query-key groups of twelve layers and nothing else.",
-)
-@claim(
-    id="gauge-short/s9",
-    source="gauge-short",
-    place="Abstract",
-    statement="A Transformer Base model of 110M parameters has over 1.1 million redundant dimensions.",
-    verdict="reproduced",
-    remark="As gauge/abs-10.",
-)
-@claim(
-    id="gauge/sec7.1-a",
-    source="gauge",
-    place="§7.1",
-    statement="A Transformer Base model of 110M parameters has about 1.18M redundant dimensions, 1.1 % of its "
-    "parameters.",
-    verdict="reproduced",
-    remark="A lower bound, as gauge/abs-10.",
-)
+@checks("abs-10", "sec7.1-a")
 def test_redundancy_of_the_base_model(evidence: EvidenceLog) -> None:
     total = BASE_LAYERS * gauge_dimension(*BASE[:3])
     evidence.audit(
@@ -130,7 +98,7 @@ def test_redundancy_of_the_base_model(evidence: EvidenceLog) -> None:
     evidence.audit(
         "rounded as printed",
         on="reproduction",
-        only="gauge/sec7.1-a",
+        only="sec7.1-a",
         figures={
             "millions": equal(f"{total / 10**6:.2f}", "1.18"),
             "percent": equal(f"{100 * total / BASE_PARAMETERS:.1f}", "1.1"),
@@ -138,29 +106,14 @@ def test_redundancy_of_the_base_model(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/sec7.1-c",
-    source="gauge",
-    place="§7.1",
-    statement="A model of the scale of GPT-3 (175B parameters) has over 300M redundant dimensions.",
-    verdict="reproduced",
-    remark="96 layers of 96 heads with $d_k = d_v = 128$. A lower bound, as gauge/abs-10.",
-)
+@checks("sec7.1-c")
 def test_redundancy_of_gpt_3(evidence: EvidenceLog) -> None:
     total = GPT_3_LAYERS * gauge_dimension(*GPT_3[:3])
     figures = {"redundant dimensions": equal(total, 301_989_888), "against the claim": at_least(total, 300_000_000)}
     evidence.audit("$96 \\cdot 96 \\cdot 2 \\cdot 128^2$", on="reproduction", figures=figures)
 
 
-@claim(
-    id="gauge/sec7.1-b",
-    source="gauge",
-    place="§7.1",
-    statement="For larger models, the redundancy scales proportionally.",
-    verdict="inconsistent",
-    correction=r"The share of redundant dimensions falls with size: 1.07 % for the base model, 0.173 % for GPT-3. "
-    "Two sentences on, the source itself says that the ratio decreases.",
-)
+@checks("sec7.1-b")
 def test_redundancy_is_not_proportional(evidence: EvidenceLog) -> None:
     base = 100 * BASE_LAYERS * gauge_dimension(*BASE[:3]) / BASE_PARAMETERS
     large = 100 * GPT_3_LAYERS * gauge_dimension(*GPT_3[:3]) / GPT_3_PARAMETERS
@@ -172,17 +125,7 @@ def test_redundancy_is_not_proportional(evidence: EvidenceLog) -> None:
     evidence.audit("the shares in percent", on="correction", figures=shares)
 
 
-@claim(
-    id="gauge/sec7.1-d",
-    source="gauge",
-    place="§7.1",
-    statement=r"The ratio $h(d_k^2 + d_v^2)/d_{\text{total}}$ decreases with scale when head dimensions stay fixed "
-    r"and the "
-    "number of heads increases.",
-    verdict="holds",
-    remark=r"With $d = h d_k$, $d_v = d_k$ and $d_{\text{ff}} = 4d$. Of a block's own $12d^2$ parameters the share "
-    r"is $1/(6h)$.",
-)
+@checks("sec7.1-d")
 def test_ratio_falls_with_the_number_of_heads(evidence: EvidenceLog) -> None:
     h, d_k, layers, vocabulary = sympy.symbols("h d_k L V", positive=True)
     width = h * d_k
@@ -195,13 +138,7 @@ def test_ratio_falls_with_the_number_of_heads(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/tab-7a",
-    source="gauge",
-    place="Table 7",
-    statement="Predicted null dimensions 32,768, 65,536 and 245,760 for three configurations.",
-    verdict="holds",
-)
+@checks("tab-7a")
 def test_predicted_null_dimensions(evidence: EvidenceLog) -> None:
     evidence.audit(
         "$h(d_k^2 + d_v^2)$ at the sizes of the table",
@@ -212,19 +149,7 @@ def test_predicted_null_dimensions(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/tab-7b",
-    source="gauge",
-    place="Table 7",
-    statement="The observed numbers of zero Hessian eigenvalues (below $10^{-11}$) equal the predictions exactly, "
-    "up to 245,760.",
-    verdict="not-reproducible",
-    correction=r"The threshold is unsafe, since eigenvalues scale with weights and loss: at weight scale 0.02 it "
-    r"counts too many, at 2 and for the summed loss too few. The widest gap of the spectrum counts $h(d_k^2 + d_v^2)$ "
-    r"in both.",
-    remark="An exact count of zeros needs the whole spectrum. Exact ranks and spectra at small widths are with "
-    "gauge/sec6-11.",
-)
+@checks("tab-7b")
 def test_observed_null_dimensions(evidence: EvidenceLog) -> None:
     evidence.missing(
         "how the spectrum of a Hessian of this size was computed",
@@ -258,14 +183,7 @@ def test_observed_null_dimensions(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/F.4-null",
-    source="gauge",
-    place="F.4",
-    statement=r"In the non-square configurations A to C, $h(d_k^2 + d_v^2)$ correctly predicts the nullspace "
-    r"dimension in each case.",
-    verdict="not-reproducible",
-)
+@checks("F.4-null")
 def test_null_dimensions_of_the_non_square_configurations(evidence: EvidenceLog) -> None:
     evidence.missing("any nullspace dimension observed for configurations A, B or C")
     tested = {(h, d_k, d_v) for h, d_k, d_v, _ in TABLE_7}
@@ -277,14 +195,7 @@ def test_null_dimensions_of_the_non_square_configurations(evidence: EvidenceLog)
     )
 
 
-@claim(
-    id="gauge/tab1-A2",
-    source="gauge",
-    place="Table 1, A2",
-    statement=r"$d_{\text{model}} = h \cdot d_v$; BERT-Base and GPT-2 satisfy it: $768 = 12 \times 64$.",
-    verdict="holds",
-    remark="As arithmetic. Whether the theorems need it is another claim.",
-)
+@checks("tab1-A2")
 def test_canonical_dimensions(evidence: EvidenceLog) -> None:
     others = [name for name, (sizes, _) in TABLE_6.items() if sizes.h * sizes.d_v != sizes.d_model]
     evidence.audit("the example", figures={"width": equal(12 * 64, 768)})

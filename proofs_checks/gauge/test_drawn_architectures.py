@@ -11,7 +11,7 @@ from proofs_checks.production.instances import reference
 from symgauge.accounting import account_for, describe, natural_inputs
 from symgauge.architecture import Architecture, Latent, Rotary
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
-from symgauge.claims import EvidenceLog, at_least, claim, equal, for_all
+from symgauge.claims import EvidenceLog, at_least, checks, equal, for_all
 from symgauge.exact.dimension import dimension
 from symgauge.exact.result import FibreDimension
 from symgauge.models.reference import ReferenceModel
@@ -84,20 +84,7 @@ def explained(a: Architecture) -> bool:
     return found.complete and fibre.nullity == evaluate(formula(a), a)
 
 
-@claim(
-    id="gauge/true-drawn",
-    source="gauge",
-    place="§2.1, the canonical family",
-    statement="For every architecture of the families studied here (multi-head, grouped and latent attention, RoPE, "
-    "biases, LayerNorm and RMSNorm in any placement, plain and gated feed-forward layers, experts, tied and untied "
-    "embeddings), alone, as a block or as a whole model, the known continuous families are all there is.",
-    verdict="holds",
-    remark="Not from the paper: what should stand where it claims maximality. Sizes are pairwise distinct where the "
-    "budget allows it. Degenerate architectures that `symgauge.symmetries.group.limits` names are not drawn; of "
-    "published models it names the first layers of GPT-NeoX-20B and DeepSeek-V3 at full size. Nor are two layers of "
-    "sandwich norms drawn, which leave too few probes. Models with two layers of other norms, or with experts, have at "
-    "least 5,000 token sequences; of the latter those count whose experts are all chosen by some probe.",
-)
+@checks("true-drawn")
 def test_nothing_is_unexplained_in_drawn_architectures(evidence: EvidenceLog) -> None:
     kinds = SMALL + LARGE[: scale(0, len(LARGE))]
     evidence.property(

@@ -14,19 +14,10 @@ from proofs_checks.gauge.experiments import outside
 from proofs_checks.gauge.experiments.layer import Sizes
 from proofs_checks.gauge.experiments_support import ELEMENTS, SMALL, blocks, drawn, generator, rotated
 from symgauge.architecture import Architecture
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 
 
-@claim(
-    id="gauge/eq-89",
-    source="gauge",
-    place="(89)",
-    statement=r"$P$ with identity blocks on the diagonal and $0.1R_{ij}$ off it, $\|R_{ij}\|_F=1$ random, lies in "
-    r"$GL(hd_v)$.",
-    verdict="holds",
-    remark=r"For $h\le10$ whatever the $R_{ij}$; above that for almost all of them, not for all: $h=11$, $d_v=1$, "
-    r"$R_{ij}=-1$ gives a singular $P$. Its effect is of size $0.1\sqrt{(h-1)/d_v}$, not of order one.",
-)
+@checks("eq-89")
 def test_mixing_is_invertible(evidence: EvidenceLog) -> None:
     bounds = [sp.Rational(h - 1, 10) for h in range(2, 11)]
     evidence.exact(
@@ -61,16 +52,7 @@ def test_mixing_is_invertible(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/eq-90",
-    source="gauge",
-    place="(90)",
-    statement=r"$A=\mathrm{diag}(A_1,\dots)$ with $A_j\in GL(2)$ that has off-diagonal terms does not commute with the "
-    "rotations, since it violates the block-diagonal structure.",
-    verdict="refuted",
-    correction=r"$A$ is block-diagonal, and off-diagonal terms are no obstacle: $A$ commutes with all rotations "
-    r"exactly if every $A_j=aI+bJ$ (angles other than multiples of $\pi$).",
-)
+@checks("eq-90")
 def test_blocks_that_commute(evidence: EvidenceLog) -> None:
     cos, sin, a, b, c, d = sp.symbols("cos sin a b c d")
     turn, j = sp.Matrix([[cos, sin], [-sin, cos]]), sp.Matrix([[0, 1], [-1, 0]])
@@ -104,15 +86,7 @@ def test_blocks_that_commute(evidence: EvidenceLog) -> None:
     evidence.control("general blocks", figures={"change": at_least(round(blocks(s, "gaussian").median, 1), 0.1)})
 
 
-@claim(
-    id="gauge/F.3.2-3",
-    source="gauge",
-    place="F.3.2 (3)",
-    statement=r"A global $Q\in O(d_{\text{model}})$, applied to all parameters, is an invalid transformation.",
-    verdict="holds-if",
-    condition=r"A single attention layer with its inputs as they are, and $Q$ other than $\pm1$ (generic). Applied "
-    "throughout a Pre-norm RMSNorm model, embedding and head included, it is a symmetry.",
-)
+@checks("F.3.2-3")
 def test_global_orthogonal(evidence: EvidenceLog) -> None:
     alone = ExactFunction(Architecture(4, 2, 3, 2, context=3, **ALONE))
 

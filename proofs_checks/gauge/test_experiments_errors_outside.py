@@ -6,7 +6,7 @@ from proofs_checks.gauge.experiments.distribution import Distribution
 from proofs_checks.gauge.experiments.subject import SMALL_SPREAD
 from proofs_checks.gauge.experiments_support import ELEMENTS, MEDIUM, SMALL, blocks, drawn, mixed, rotated
 from proofs_checks.gauge.printed import TABLE_4
-from symgauge.claims import EvidenceLog, at_least, at_most, claim
+from symgauge.claims import EvidenceLog, at_least, at_most, checks
 
 CROSS, ROTARY, ORTHOGONAL = TABLE_4
 
@@ -17,31 +17,7 @@ def near(found: Distribution, printed: str) -> float:
     return round(max(max(r, 1 / r) for r in ratios), 1)
 
 
-SMALL_CHANGE = (
-    r"By (89) the change is 0.01 to 0.04: a block of unit Frobenius norm maps a vector to $0.1/\sqrt{d_v}$ of its "
-    r"length, so that it is $0.1\sqrt{(h-1)/d_v}$ if $W_O$ is left alone. With unit entries, and $W_O$ left alone, "
-    r"it is of order one. A random orthogonal matrix among the joined heads, undone in $W_O$, fits the printed row."
-)
-
-
-@claim(
-    id="gauge/tab-4a",
-    source="gauge",
-    place="Table 4",
-    statement="Cross-head mixing (89) changes outputs by 1.01 (median), 1.10 (95th percentile), 1.12 (maximum).",
-    verdict="not-reproducible",
-    correction=SMALL_CHANGE,
-)
-@claim(
-    id="gauge/sec6-7",
-    source="gauge",
-    place="§6",
-    statement="Cross-head mixing has a median change of about 1.0 and a 95th percentile exceeding 1.1, fourteen orders "
-    "of magnitude above valid transformations.",
-    verdict="not-reproducible",
-    correction=SMALL_CHANGE,
-    remark="The table's 95th percentile, 1.10, does not exceed 1.1.",
-)
+@checks("tab-4a", "sec6-7")
 def test_cross_head_mixing(evidence: EvidenceLog) -> None:
     layers = [drawn(SMALL), drawn(MEDIUM), drawn(SMALL, SMALL_SPREAD), drawn(MEDIUM, SMALL_SPREAD)]
     as_described = [mixed(s, "frobenius", c).median for s in layers for c in (True, False)]
@@ -72,20 +48,11 @@ def test_cross_head_mixing(evidence: EvidenceLog) -> None:
         "the table's 95th percentile exceeds 1.1",
         float(TABLE_4[CROSS][1]) > 1.1,
         on="reproduction",
-        only="gauge/sec6-7",
+        only="sec6-7",
     )
 
 
-@claim(
-    id="gauge/tab-4b",
-    source="gauge",
-    place="Table 4",
-    statement="Blocks (90) under RoPE change outputs by 0.034 (median), 0.057 (95th percentile), 0.062 (maximum).",
-    verdict="reproduced",
-    remark="The law of the blocks and the scale of the weights are not stated, and they decide: 0.01 to 4. Within a "
-    "factor of 2 for positive definite blocks, (87) in two dimensions, in the Small configuration with weights of "
-    "0.02.",
-)
+@checks("tab-4b")
 def test_blocks_under_rotary(evidence: EvidenceLog) -> None:
     flat, steep = drawn(SMALL, SMALL_SPREAD), drawn(SMALL)
     found = blocks(flat, "positive")
@@ -106,18 +73,7 @@ def test_blocks_under_rotary(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/tab-4c",
-    source="gauge",
-    place="Table 4",
-    statement="A random orthogonal matrix applied to all parameters changes outputs by 0.89 (median), 0.95 (95th "
-    "percentile), 0.98 (maximum).",
-    verdict="not-reproducible",
-    correction=r"Applied to all, or to values and outputs only, it gives $\sqrt2$: two unrelated outputs of equal "
-    r"size.",
-    remark=r"0.98 to 1.05 comes from an orthogonal matrix among the joined heads that is undone in $W_O$, with "
-    r"weights of $1/\sqrt d$.",
-)
+@checks("tab-4c")
 def test_orthogonal_everywhere(evidence: EvidenceLog) -> None:
     layers = [drawn(SMALL), drawn(MEDIUM), drawn(SMALL, SMALL_SPREAD)]
     readings = ("everywhere", "in and back", "values", "values back")

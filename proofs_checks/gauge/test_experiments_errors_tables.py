@@ -15,12 +15,11 @@ from proofs_checks.gauge.experiments.table_3 import SECTORS
 from proofs_checks.gauge.experiments.table_6 import ROWS, UNAVAILABLE, biases_left_alone
 from proofs_checks.gauge.experiments.trials import Form
 from proofs_checks.gauge.printed import CONFIGURATIONS, EPSILON, TABLE_2, TABLE_3, TABLE_5, TABLE_6, epsilons
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.experiments.suite import Setting
 from symgauge.profiles import scale
 
 FACTOR = 2.0  # as in the experiments
-OPEN = "Sequence length, law of inputs and weights, masks and biases are not stated"
 
 
 def generator(seed: int = 0) -> torch.Generator:
@@ -41,26 +40,7 @@ def record_control(evidence: EvidenceLog, drawn: Subject, only: Sequence[str] = 
     )
 
 
-@claim(
-    id="gauge/tab-2",
-    source="gauge",
-    place="Table 2",
-    statement=r"Under $G_{\max}$ the relative errors have maxima of 3.66, 3.17 and $5.28\times10^{-15}$, means of "
-    r"2.06, 2.31 and $4.25\times10^{-15}$ and standard deviations of 1.91, 1.33 and $1.75\times10^{-16}$.",
-    verdict="reproduced",
-    remark=OPEN
-    + r". With normal weights of $1/\sqrt d$ and 4 tokens all nine numbers come out within a factor of 2. With "
-    "64 tokens the maxima and means do, and the standard deviations are about a third of the printed ones.",
-)
-@claim(
-    id="gauge/sec6-9",
-    source="gauge",
-    place="§6",
-    statement=r"The errors are consistent across $h\in\{4,8,12\}$ and $d_k=d_v\in\{64,128\}$.",
-    verdict="reproduced",
-    remark="They grow with the width, by a factor of two from the smallest to the largest configuration, there as "
-    "here.",
-)
+@checks("tab-2", "sec6-9")
 def test_errors_in_the_group(evidence: EvidenceLog) -> None:
     found: dict[str, Distribution] = {}
     for name, inputs, elements in (("Small", 100, 10), ("Medium", 60, 6), ("Large", 40, 4)):
@@ -74,7 +54,7 @@ def test_errors_in_the_group(evidence: EvidenceLog) -> None:
         on="reproduction",
         figures={name: at_most(apart(values), FACTOR) for name, values in ratios.items()},
         cases=sum(d.trials for d in found.values()),
-        only="gauge/tab-2",
+        only="tab-2",
     )
     printed = [float(row[1]) for row in TABLE_2.values()]
     means = [found[name].mean for name in TABLE_2]
@@ -87,32 +67,11 @@ def test_errors_in_the_group(evidence: EvidenceLog) -> None:
             "largest factor between ours and the printed": at_most(apart([r[1] for r in ratios.values()]), FACTOR),
         },
         cases=3,
-        only="gauge/sec6-9",
+        only="sec6-9",
     )
 
 
-@claim(
-    id="gauge/tab-3",
-    source="gauge",
-    place="Table 3",
-    statement=r"By sector the largest errors are 5.61 (QK), 46.1 (VO), 47.4 (both) and 17.6 (permutation) "
-    r"$\times10^{-16}$, the means 4.36, 32.9, 33.1 and 11.8, the standard deviations 0.245, 1.59, 1.84 and 1.35.",
-    verdict="reproduced",
-    remark="The configuration is not stated either. The largest one gives all maxima and means within a factor of 2 "
-    "and "
-    r"all deviations within 3, if attention is nearly uniform (weights of $0.2/\sqrt d$) and sequences have 4 "
-    r"tokens. With weights of $1/\sqrt d$ the query-key errors are eight times the printed ones.",
-)
-@claim(
-    id="gauge/sec6-5",
-    source="gauge",
-    place="§6",
-    statement=r"Query-key maps alone have a maximal error of $5.61\times10^{-16}$ ($2.5\,\varepsilon$), "
-    r"value-output maps of $4.61\times10^{-15}$ ($21\,\varepsilon$).",
-    verdict="reproduced",
-    remark="The first number measures the scale of the scores, which is not stated: the error grows with it, and the "
-    "printed one needs nearly uniform attention. The second does not depend on it.",
-)
+@checks("tab-3", "sec6-5")
 def test_sectors(evidence: EvidenceLog) -> None:
     sizes = SIZES["Large"]
     drawn = subject(sizes, scale(30, 200), generator(), tokens=SHORT, spread=FLAT * sizes.d_model**-0.5)
@@ -125,14 +84,14 @@ def test_sectors(evidence: EvidenceLog) -> None:
             on="reproduction",
             figures={sector: at_most(apart(values[part]), bound) for sector, values in ratios.items()},
             cases=sum(d.trials for d in found.values()),
-            only="gauge/tab-3",
+            only="tab-3",
         )
     record_control(evidence, drawn)
     evidence.numeric(
         "largest factor between ours and the printed maximum",
         on="reproduction",
         figures={s: at_most(apart(ratios[s][:1]), FACTOR) for s in ("QK only", "VO only")},
-        only="gauge/sec6-5",
+        only="sec6-5",
     )
     evidence.audit(
         r"the printed maxima in $\varepsilon$",
@@ -141,7 +100,7 @@ def test_sectors(evidence: EvidenceLog) -> None:
             "QK": equal(f"{epsilons(TABLE_3['QK only'][0]):.1f}", "2.5"),
             "VO": equal(f"{epsilons(TABLE_3['VO only'][0]):.0f}", "21"),
         },
-        only="gauge/sec6-5",
+        only="sec6-5",
     )
     small = SIZES["Small"]
     steep = {}
@@ -160,18 +119,7 @@ def test_sectors(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/tab-6",
-    source="gauge",
-    place="Table 6",
-    statement=r"Over eight architectures, trained GPT-2 among them, the largest errors are 4.77 to "
-    r"$7.33\times10^{-15}$, all within $33\,\varepsilon$.",
-    verdict="not-reproducible",
-    remark="The five rows with random weights that fit here come out within a factor of 2, GPT-2 and BERT with biases "
-    r"that move along. The GPT-3 row, run on a card at its full width, reaches $1.05\times10^{-14}$ or "
-    r"$47\,\varepsilon$ in 5,000 trials with weights of $1/\sqrt d$. The two trained rows cannot be had: there are "
-    r"neither checkpoints nor training data, optimiser or loss. $7.33\times10^{-15}$ is $33.01\,\varepsilon$.",
-)
+@checks("tab-6")
 def test_architectures(evidence: EvidenceLog) -> None:
     factors, worst, cases, weakest = {}, 0.0, 0, 1.0
     for name, kind in ROWS.items():
@@ -201,15 +149,7 @@ def test_architectures(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/sec6-2",
-    source="gauge",
-    place="§6",
-    statement=r"$10^5$ trials are 1,000 random inputs under 100 random transformations each, in float64, measured "
-    r"by (88).",
-    verdict="reproduced",
-    remark=OPEN + ". What they change is in the experiment on logit scale and length.",
-)
+@checks("sec6-2")
 def test_protocol(evidence: EvidenceLog) -> None:
     evidence.audit(
         "inputs times transformations, and milliseconds per trial in Table 5",
@@ -236,15 +176,7 @@ def test_protocol(evidence: EvidenceLog) -> None:
     record_control(evidence, drawn)
 
 
-@claim(
-    id="gauge/F.1.1",
-    source="gauge",
-    place="F.1.1",
-    statement="H100 NVL with 95 GB, CUDA 12.1, PyTorch 2.4.1+cu121, double precision throughout, seed 42.",
-    verdict="not-reproducible",
-    remark="A list of materials. It does not contradict itself, and nothing shows that the numbers came from it: "
-    "there is neither code nor a log, and a seed fixes draws only together with the program.",
-)
+@checks("F.1.1")
 def test_environment(evidence: EvidenceLog) -> None:
     evidence.audit(
         "the suffix of the PyTorch build names the CUDA version; machine epsilon is that of double precision",
@@ -256,15 +188,7 @@ def test_environment(evidence: EvidenceLog) -> None:
     evidence.missing("the program that the seed belongs to", "a log of the runs")
 
 
-@claim(
-    id="gauge/F.1.2",
-    source="gauge",
-    place="F.1.2",
-    statement=r"Small, Medium and Large have $h$ = 4, 8, 12, $d_k=d_v$ = 64, 64, 128 and $d_{\text{model}}$ = 256, "
-    r"512, 1536.",
-    verdict="holds",
-    remark=r"They agree with Tables 2 and 5, and satisfy A2, $d=hd_v$, and A6, $d\ge 2d_k$. " + OPEN + ".",
-)
+@checks("F.1.2")
 def test_configurations(evidence: EvidenceLog) -> None:
     sizes = {name: heads for name, (heads, _) in CONFIGURATIONS.items()}
     evidence.audit(

@@ -12,7 +12,7 @@ from proofs_checks.gauge.experiments.layer import Sizes
 from proofs_checks.gauge.experiments.spectrum import spectrum
 from proofs_checks.gauge.experiments.table_7 import EXACT_SMALL, PRINTED, exact_nullity, hessian_bytes
 from proofs_checks.gauge.printed import CARD_BYTES
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.experiments.suite import Setting
 from symgauge.profiles import scale
 
@@ -22,18 +22,7 @@ def rounded(x: float) -> float:
     return float(f"{x:.0e}")
 
 
-@claim(
-    id="gauge/F.5.2",
-    source="gauge",
-    place="F.5.2",
-    statement=r"Across 10,000 tests the largest $|\langle\nabla L, v_X\rangle|$ is $3.41 \times 10^{-13}$, below "
-    r"$10^{-12}$, which confirms that gradients are orthogonal to gauge orbits.",
-    verdict="reproduced",
-    correction=r"The absolute number measures the scale of weights, loss and generators: over choices that the text "
-    r"leaves open it varies by a factor of more than $10^4$, on both sides of $10^{-12}$, while the cosine "
-    r"$|\langle\nabla L, v\rangle| / (\|\nabla L\|\|v\|)$ stays below $10^{-15}$.",
-    remark=r"The order of magnitude comes out with weights of standard deviation 0.02 and the summed loss as printed.",
-)
+@checks("F.5.2")
 def test_gradient_orthogonality(evidence: EvidenceLog) -> None:
     q, k = sp.symbols("q k", real=True)
     loss = sp.Function("L")(q * k)
@@ -74,19 +63,7 @@ def test_gradient_orthogonality(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/F.5.3",
-    source="gauge",
-    place="F.5.3, Figures 1-3",
-    statement=r"Along $\gamma(t) = \exp(tX)\theta_0$ the loss varies by less than $10^{-14}$ while the parameters move "
-    r"a distance of order 100 in Frobenius norm.",
-    verdict="reproduced",
-    correction=r"Constancy in float64 holds up to $\varepsilon \operatorname{cond}(\exp tX)$, and the figure "
-    r"$10^{-14}$ needs a target far from the layer's output: with a residual of 1 % the relative variation exceeds it "
-    r"before distance 100.",
-    remark=r"With the loss of F.5.2 (random target), relative to its value, and $\|\theta_0\|_F = 32$. The path joins "
-    r"parameters of the same function only; no two different minima are connected by it.",
-)
+@checks("F.5.3")
 def test_loss_along_orbits(evidence: EvidenceLog) -> None:
     sizes, setting, tokens = figure_1.SIZES, Setting(), 16
     times = torch.tensor([0.5, 1.0, 1.5, 2.0, 2.25, 3.0], dtype=torch.float64)
@@ -121,16 +98,7 @@ def test_loss_along_orbits(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/sec6-11",
-    source="gauge",
-    place="§6",
-    statement=r"Tests include trained GPT-2 checkpoints, and an explicit validation of the Hessian's nullspace with "
-    r"$h(d_k^2 + d_v^2)$ zero eigenvalues.",
-    verdict="not-reproducible",
-    correction=r"Where the whole spectrum can be had, at small widths, the null dimension at an exact critical point "
-    r"is $h(d_k^2 + d_v^2)$, in exact arithmetic and by the gap of the float64 spectrum.",
-)
+@checks("sec6-11")
 def test_headline_experiments(evidence: EvidenceLog) -> None:
     evidence.missing(
         "training data, optimiser and steps of the checkpoints",
@@ -172,18 +140,7 @@ def record_null_dimensions(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/eq-91",
-    source="gauge",
-    place="(91)",
-    statement=r"$\varepsilon_L = \varepsilon_1 + \sum_{l=2}^{L} \kappa_l \varepsilon_{l-1} + \varepsilon_l$, with "
-    r"$\kappa_l$ the condition number of layer $l$.",
-    verdict="inconsistent",
-    correction=r"To first order $\varepsilon_l \le \kappa_l \varepsilon_{l-1} + e_l$, where $e_l$ is the error that "
-    r"layer $l$ makes on a clean input, so $\varepsilon_L \le \sum_l e_l \prod_{m>l} \kappa_m$. It is an upper bound.",
-    remark=r"As printed the index of the last term is bound only if the sum covers it; then, and also if it means $l = "
-    r"L$, $\varepsilon_L$ stands on both sides and cancels.",
-)
+@checks("eq-91")
 def test_recursion(evidence: EvidenceLog) -> None:
     kappa, error, made = (sp.IndexedBase(name, positive=True) for name in ("kappa", "epsilon", "e"))
     for depth_ in (2, 3, 4):
@@ -222,18 +179,7 @@ def grown(name: str, coherent: float = 0.0) -> depth.Growth:
     return depth.growth(depth.KINDS[name], Sizes(4, 8, 8, 32), 1.0, 16, 12, scale(2, 6), Setting(), coherent)
 
 
-@claim(
-    id="gauge/F.6.2",
-    source="gauge",
-    place="F.6.2",
-    statement="Errors accumulate sub-linearly over layers because residual connections damp them.",
-    verdict="not-reproducible",
-    correction=r"Growth is sub-linear with and without residual connections: $\varepsilon_l^2 = \kappa_l^2 "
-    r"\varepsilon_{l-1}^2 + e_l^2$ with gains $\kappa_l$ near 1, since rounding errors of different layers have "
-    r"independent directions. With residual connections but no norm the stream grows, and errors grow faster than "
-    r"linearly.",
-    remark=r"For layers with independent random weights. Errors that all point the same way add up linearly.",
-)
+@checks("F.6.2")
 def test_accumulation(evidence: EvidenceLog) -> None:
     evidence.missing("the model and its depth", "the errors by layer", "what told the cause apart")
     found = {name: grown(name) for name in ("attention alone", "with norm", "with residual", "with residual and norm")}

@@ -20,7 +20,7 @@ from proofs_checks.gauge.front_formulas import (
     projections,
 )
 from symgauge.architecture import Architecture
-from symgauge.claims import EvidenceLog, at_least, at_most, claim
+from symgauge.claims import EvidenceLog, at_least, at_most, checks
 from symgauge.models.reference import forward, random_parameters
 from symgauge.numeric import random_inputs
 from symgauge.symbolic.identities import d, d_v, matrix, n
@@ -38,31 +38,9 @@ def layers(
     return [(a, random_parameters(a, s), random_inputs(a, s, batch=1)[0]) for s, a in enumerate(chosen)]
 
 
-@claim(
-    id="gauge/eq-1",
-    source="gauge",
-    place="(1)",
-    statement=r"$Q_i = XW_Q^{(i)}$, $K_i = XW_K^{(i)}$, $V_i = XW_V^{(i)}$.",
-    verdict="holds",
-    remark="A definition; the check is that the reference module has these maps, rows times matrices.",
-)
-@claim(
-    id="gauge/eq-2",
-    source="gauge",
-    place="(2)",
-    statement=r"$A_i(X) = \operatorname{softmax}(Q_iK_i^\top/\sqrt{d_k})V_i$, softmax along rows.",
-    verdict="holds",
-    remark="A definition. No mask is printed; a causal mask takes part in no statement about symmetries.",
-)
-@claim(
-    id="gauge/eq-3",
-    source="gauge",
-    place="(3)",
-    statement=r"$\mathrm{MHA}(X) = [A_1\|\cdots\|A_h]W_O = \sum_iA_iW_{O,i}$, $W_{O,i}$ the blocks of rows of $W_O$.",
-    verdict="holds",
-)
+@checks("eq-1", "eq-2", "eq-3")
 def test_attention_formulas(evidence: EvidenceLog) -> None:
-    maps, head, joined = "gauge/eq-1", "gauge/eq-2", "gauge/eq-3"
+    maps, head, joined = "eq-1", "eq-2", "eq-3"
     cases = layers(ROOTED)
     bilinear, broken = [], []
     for a, roles, x in cases:  # without softmax the module is a polynomial in Q, K and V

@@ -10,30 +10,24 @@ import sympy as sp
 import torch
 
 from proofs_checks.gauge.core_support import ALONE
+from proofs_checks.gauge.critical_points import gauge_path, hessian, hessian_nullity, squared_loss
 from proofs_checks.gauge.printed import BASE_PARAMETERS, GPT_3_PARAMETERS
 from proofs_checks.gauge.symbolic_support import is_zero
 from proofs_checks.gauge.test_core_biases import BIASED
 from proofs_checks.gauge.test_core_local import quadratic_loss
 from proofs_checks.gauge.test_counts import BASE, BASE_LAYERS, GPT_3, GPT_3_LAYERS, gauge_dimension
 from symgauge.architecture import Architecture
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.models.reference import random_parameters
-from symgauge.numeric import Flat, function_of, random_inputs, rank_with_gap
-from symgauge.numeric.critical import gauge_path, hessian, hessian_nullity, squared_loss
+from symgauge.numeric import function_of, random_inputs, rank_with_gap
+from symgauge.parameter_vector import ParameterVector
 from symgauge.presets import preset
 from symgauge.symbolic.dimensions import gpt2_model, mha_biased
 from symgauge.symbolic.instances import general_matrix
 from symgauge.wiring import wire
 
 
-@claim(
-    id="gauge/intro-5",
-    source="gauge",
-    place="§1 (4)",
-    statement=r"The gauge structure explains Hessian nullspaces with $h(d_k^2+d_v^2)$ zero eigenvalues per layer.",
-    verdict="holds-if",
-    condition="at critical points, and as a lower bound (equality for attention without biases).",
-)
+@checks("intro-5")
 def test_hessian_kernel(evidence: EvidenceLog) -> None:
     q, k = sp.symbols("q k", real=True)
     scalar = sp.hessian((q * k - 1) ** 2 / 2, (q, k))
@@ -51,7 +45,7 @@ def test_hessian_kernel(evidence: EvidenceLog) -> None:
     record_float_hessians_on_condition(evidence)
     a = Architecture(4, 2, 1, 2, context=3, **ALONE, **BIASED)
     roles, x = random_parameters(a, 1), random_inputs(a, 1, batch=30)
-    matrix = hessian(squared_loss(a, x, function_of(a, x)(roles)), Flat.of(a).join(roles))
+    matrix = hessian(squared_loss(a, x, function_of(a, x)(roles)), ParameterVector.of(a).join(roles))
     found = len(matrix) - rank_with_gap(matrix, 1e3).rank
     evidence.numeric(
         "with biases the kernel is larger than the number named",
@@ -68,7 +62,7 @@ def record_float_hessians_on_condition(evidence: EvidenceLog) -> None:
     nullity, expected, away = [], [], []
     for seed, (w, h, k, v) in enumerate(((4, 2, 1, 2), (3, 1, 2, 2))):
         a = Architecture(w, h, k, v, context=3, **ALONE)
-        roles, x, flat = random_parameters(a, seed), random_inputs(a, seed, batch=30), Flat.of(a)
+        roles, x, flat = random_parameters(a, seed), random_inputs(a, seed, batch=30), ParameterVector.of(a)
         loss = squared_loss(a, x, function_of(a, x)(roles))
         nullity.append(hessian_nullity(loss, flat.join(roles)).dimension)
         expected.append(gauge_dimension(h, k, v))
@@ -86,18 +80,7 @@ def record_float_hessians_on_condition(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/sec5-5",
-    source="gauge",
-    place="§5.2 against §7.1",
-    statement="The true degrees of freedom are substantially fewer than the parameters, which partly explains that "
-    "Transformers with hundreds of millions of them can be trained.",
-    verdict="inconsistent",
-    correction=r"§7.1 calls the same share modest: $\dim_{eff}$ is 98.9 % of the parameters of the base model and "
-    r"99.8 % of GPT-3's. With all symmetries of GPT-2 small it is 98.9 % as well.",
-    remark="Fewer by a tenth is taken as the least that could be called substantial. No experiment on trainability is "
-    "described.",
-)
+@checks("sec5-5")
 def test_degrees_of_freedom(evidence: EvidenceLog) -> None:
     models = {
         "base": (BASE, BASE_LAYERS, BASE_PARAMETERS),
@@ -128,17 +111,7 @@ def test_degrees_of_freedom(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/sec5-6",
-    source="gauge",
-    place="§5.3",
-    statement="Critical points form continuous manifolds and are not isolated; on an orbit all points give the same "
-    "function and the same loss.",
-    verdict="holds",
-    remark=r"Also off $\Theta_0$: a point with $(W_V, W_O)\ne0$ in some head lies on an orbit of positive dimension, "
-    r"and where both vanish $W_Q$ and $W_K$ are free. A single query–key product has an isolated critical point, "
-    r"$q = k = 0$ of $\tfrac12(qk-1)^2$.",
-)
+@checks("sec5-6")
 def test_manifolds_of_critical_points(evidence: EvidenceLog) -> None:
     rng = Random(8)
     q, k = general_matrix(4, 2, rng), general_matrix(4, 2, rng)
@@ -169,7 +142,7 @@ def test_manifolds_of_critical_points(evidence: EvidenceLog) -> None:
     spread, gradients, off = [], [], []
     for seed in range(2):
         a = Architecture(4, 2, 2, 1, context=3, **ALONE)
-        roles, inputs, flat = random_parameters(a, seed), random_inputs(a, seed, batch=20), Flat.of(a)
+        roles, inputs, flat = random_parameters(a, seed), random_inputs(a, seed, batch=20), ParameterVector.of(a)
         objective, path = squared_loss(a, inputs, function_of(a, inputs)(roles)), gauge_path(a, roles, seed)
         scale = float(slope(objective, flat.join(random_parameters(a, seed + 5))))
         points = [flat.join(path(t)) for t in (0.0, 0.5, 1.0)]
@@ -190,7 +163,7 @@ def test_manifolds_of_critical_points(evidence: EvidenceLog) -> None:
     base = random_parameters(silent, 9)
     zero = {n: torch.zeros_like(r) if n.endswith(("value.weight", "output.weight")) else r for n, r in base.items()}
     inputs = random_inputs(silent, 9)
-    flat, objective = Flat.of(silent), squared_loss(silent, inputs, torch.ones_like(inputs))
+    flat, objective = ParameterVector.of(silent), squared_loss(silent, inputs, torch.ones_like(inputs))
     other = {**zero, **{n: r + 1 for n, r in zero.items() if n.endswith(("query.weight", "key.weight"))}}
     found = [float(slope(objective, flat.join(r))) for r in (zero, other)]
     evidence.exact(

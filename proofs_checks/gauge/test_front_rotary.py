@@ -7,10 +7,10 @@ from fractions import Fraction
 import sympy as sp
 from sympy.polys.polyerrors import NotAlgebraic
 
+from proofs_checks.gauge.algebra.commutant import commutant_basis
 from proofs_checks.gauge.core_support import ExactFunction, census, unimodular
 from proofs_checks.gauge.rotary_support import FIRST, SECOND
 from proofs_checks.gauge.sharing_support import (
-    GENERIC,
     KEY,
     QUERY,
     ROTARY,
@@ -21,41 +21,18 @@ from proofs_checks.gauge.sharing_support import (
 from proofs_checks.gauge.symbolic_support import record_identity
 from symgauge.accounting import account
 from symgauge.architecture import Architecture, Rotary
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.models.reference import random_parameters
 from symgauge.numeric import assert_changes, measure_invariance, random_inputs
 from symgauge.symbolic import lie_algebra as lie
 from symgauge.symbolic import linear
-from symgauge.symbolic.commutant import commutant_basis
 from symgauge.symbolic.dimensions import gqa
 from symgauge.symbolic.tangent import random_attention
 
-DISTINCT = (
-    r"all channels are rotated, by angles $\omega_j\notin\pi\mathbb Z$ with $\omega_j\not\equiv\pm\omega_k$ modulo "
-    r"$2\pi$ (true of $\mathrm{base}^{-2j/d_k}$)"
-)
 
-
-@claim(
-    id="gauge/sec2-6",
-    source="gauge",
-    place="§2.3",
-    statement=r"With grouped heads there is one $A_r\in\mathcal C_{RoPE}$ per key/value group: the query–key sector is "
-    r"$(\mathcal C_{RoPE})^g$.",
-    verdict="holds-if",
-    condition=GENERIC,
-)
-@claim(
-    id="gauge/App-D.1a",
-    source="gauge",
-    place="Appendix D.1, continuous part",
-    statement=r"$\mathcal C_{RoPE}\cong GL(1,\mathbb C)^{d_k/2}$ by block-diagonality, $\dim\mathcal C_{RoPE} = d_k$; "
-    r"replacing $GL(d_k)$ by it in Theorem 3.2 gives $(\mathcal C_{RoPE})^g\times GL(d_v)^g$.",
-    verdict="holds-if",
-    condition=DISTINCT + "; and as for Theorem 3.2: " + GENERIC,
-)
+@checks("sec2-6", "App-D.1a")
 def test_one_element_per_group(evidence: EvidenceLog) -> None:
-    sector, blocks = "gauge/sec2-6", "gauge/App-D.1a"
+    sector, blocks = "sec2-6", "App-D.1a"
     record_identity(evidence, "rotary_commutant", on="condition")
     record_resplitting(evidence, shared((5, 2, 1, 2, 3), Rotary.standard(2)), sector)
     equal_planes = [m.to_Matrix() for m in commutant_basis([FIRST, FIRST])]
@@ -112,15 +89,7 @@ def test_one_element_per_group(evidence: EvidenceLog) -> None:
     evidence.control("a general $A$ that commutes with no rotation", figures={"change": at_least(change, 1e-3)})
 
 
-@claim(
-    id="gauge/App-D.2",
-    source="gauge",
-    place="Appendix D.2",
-    statement=r"$\dim GL(n,\mathbb R) = n^2$ and dimensions add: $g(d_k^2+d_v^2)$ per layer, $g(\dim\mathcal C+d_v^2)$ "
-    r"with rotary positions, $g(d_k+d_v^2)$ for the standard ones, and layers add.",
-    verdict="holds",
-    remark="As dimensions of the groups named, and of their orbits at general points. The fibre of a model is larger.",
-)
+@checks("App-D.2")
 def test_dimension_under_sharing(evidence: EvidenceLog) -> None:
     cases = ((4, 2, 3, (0, 0, 1)), (5, 3, 2, (0, 1, 1, 1)), (4, 2, 2, (0, 0, 0)))
     ranks, expected = [], []
@@ -160,15 +129,7 @@ def test_dimension_under_sharing(evidence: EvidenceLog) -> None:
     evidence.control("heads wider than the stream: the orbit is smaller", lost > 0, kind="exact")
 
 
-@claim(
-    id="gauge/prop-D.1b",
-    source="gauge",
-    place="Proposition D.1",
-    statement=r"In the standard rotary encoding $\omega_j/\pi$ is irrational.",
-    verdict="holds",
-    remark=r"For any algebraic base, and for frequencies rounded to floating point as well. It is more than is needed: "
-    r"$\omega_j\notin\pi\mathbb Z$ suffices. (Code that stores $\omega/2\pi$ in floating point makes it rational.)",
-)
+@checks("prop-D.1b")
 def test_standard_frequencies(evidence: EvidenceLog) -> None:
     t = sp.Symbol("t")
     cases, algebraic = [(base, d_k) for base in (10_000, 500_000, 1_000_000) for d_k in (4, 10, 64, 128)], []

@@ -8,7 +8,7 @@ from functools import partial
 
 import flint
 
-from symgauge.claims import EvidenceLog, claim, equal
+from symgauge.claims import EvidenceLog, checks, equal
 
 Matrix = flint.fmpz_mat
 SIZES = (1, 2, 3, 4, 5)
@@ -39,19 +39,7 @@ def weights(rows: int, columns: int, seed: int) -> Matrix:
     return Matrix(rows, columns, [draw.randint(-9, 9) for _ in range(rows * columns)])
 
 
-@claim(
-    id="gauge/sec7.2-a",
-    source="gauge",
-    place="§7.2",
-    statement=r"Gauge-fixing to balanced query-key Gram matrices, $W_V^\top W_V = I$ and heads ordered by norm "
-    r"eliminates "
-    r"$h(d_k^2 + d_v^2)$ parameters per layer.",
-    verdict="refuted",
-    correction=r"The two conditions are symmetric matrices: they remove $h\,[d_k(d_k+1)/2 + d_v(d_v+1)/2]$ "
-    r"dimensions and leave "
-    r"$O(d_k)^h \times O(d_v)^h$. Asking that the top square block of every $W_K$ and $W_V$ be $I$ removes all "
-    r"$h(d_k^2 + d_v^2)$.",
-)
+@checks("sec7.2-a")
 def test_canonical_form_leaves_the_orthogonal_groups(evidence: EvidenceLog) -> None:
     quarter_turn = Matrix(2, 2, [0, -1, 1, 0])
     query = Matrix(3, 2, [1, 0, 0, 1, 2, 1])

@@ -8,50 +8,28 @@ from random import Random
 import sympy as sp
 from hypothesis import strategies as st
 
+from proofs_checks.gauge.algebra import projection
+from proofs_checks.gauge.algebra import scalar_model as model
+from proofs_checks.gauge.algebra.group import GaugeElement, act
 from proofs_checks.gauge.core_support import ALONE
+from proofs_checks.gauge.critical_points import Loss, gauge_path, gradient_orthogonality, loss_along, squared_loss
 from proofs_checks.gauge.explicit_attention import same
 from proofs_checks.gauge.landscape_losses import CriticalLayer, any_function_of_products
 from proofs_checks.gauge.proof_points import general_layer, one_orbit
 from proofs_checks.gauge.symbolic_support import is_zero, proves
 from symgauge.architecture import Architecture
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal, for_all
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal, for_all
 from symgauge.models.reference import random_parameters
-from symgauge.numeric import Flat, measure_invariance, random_inputs
-from symgauge.numeric.critical import Loss, gauge_path, gradient_orthogonality, loss_along, squared_loss
+from symgauge.numeric import measure_invariance, random_inputs
 from symgauge.numeric.invariance import function_of
+from symgauge.parameter_vector import ParameterVector
 from symgauge.profiles import scale
-from symgauge.symbolic import projection
-from symgauge.symbolic import scalar_model as model
-from symgauge.symbolic.group import GaugeElement, act
 from symgauge.symbolic.identities import d, d_k, d_v, matrix
 from symgauge.symbolic.instances import general_matrix
 from symgauge.symbolic.proof import prove_equal
 
-ON_FUNCTION = r"the loss depends on the parameters through the network's function alone (no weight decay)."
-ON_FUNCTION_REMARK = (
-    r"Equivalently $W_Q^\top\nabla_QL = (\nabla_KL)^\top W_K$ and $W_V^\top\nabla_VL = \nabla_OL\,W_O^\top$. With "
-    r"weight decay the regulariser alone moves along the orbit, towards balanced $W_Q$, $W_K$."
-)
 
-
-@claim(
-    id="gauge/prop-E.3",
-    source="gauge",
-    place="Proposition E.3, (75)",
-    statement=r"$\langle\nabla L(\theta), v_X\rangle = 0$ for every $X\in\mathfrak g_{\max}$, at every $\theta$.",
-    verdict="holds-if",
-    condition=ON_FUNCTION,
-    remark=ON_FUNCTION_REMARK,
-)
-@claim(
-    id="gauge/sec5-2",
-    source="gauge",
-    place="§5.2",
-    statement=r"The gradient is orthogonal to gauge orbits at every point.",
-    verdict="holds-if",
-    condition=ON_FUNCTION,
-    remark=ON_FUNCTION_REMARK,
-)
+@checks("prop-E.3", "sec5-2")
 def test_gradient_is_orthogonal(evidence: EvidenceLog) -> None:
     decay = sp.Symbol("λ", positive=True)
     regularised = model.LOSS + decay / 2 * (model.q**2 + model.k**2)
@@ -104,14 +82,7 @@ def _with_decay(c: CriticalLayer) -> Loss:
     return lambda theta: c.loss(theta) + 0.05 * theta.square().sum()
 
 
-@claim(
-    id="gauge/eq-79..81",
-    source="gauge",
-    place="(79)–(81)",
-    statement=r"Along $\gamma(t) = \theta\cdot((e^{tX_i}), (e^{tY_i}), \mathrm{id})$ the function and the loss are "
-    r"constant.",
-    verdict="holds",
-)
+@checks("eq-79..81")
 def test_paths_of_exponentials(evidence: EvidenceLog) -> None:
     w_q, w_k, w_v, w_o = matrix("W_Q", d, d_k), matrix("W_K", d, d_k), matrix("W_V", d, d_v), matrix("W_O", d_v, d)
     a, c = matrix("e^{tX}", d_k, d_k), matrix("e^{tY}", d_v, d_v)
@@ -145,7 +116,7 @@ def _both(a: sp.Matrix, c: sp.Matrix) -> GaugeElement:
 def record_float_paths(evidence: EvidenceLog) -> None:
     """Random X, Y in every head, in float64: the function, and the loss against another layer's outputs."""
     sizes = Architecture(5, 2, 3, 2, context=3, **ALONE)
-    flat, moved = Flat.of(sizes), []
+    flat, moved = ParameterVector.of(sizes), []
 
     def keeps(seed: int, time: float) -> bool:
         roles, x = random_parameters(sizes, seed), random_inputs(sizes, seed)

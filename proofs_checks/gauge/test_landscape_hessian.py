@@ -5,14 +5,14 @@ from __future__ import annotations
 import sympy as sp
 import torch
 
+from proofs_checks.gauge.algebra import linearised, projection
 from proofs_checks.gauge.core_support import ALONE, BIASES
+from proofs_checks.gauge.critical_points import gradient_orthogonality, hessian, hessian_nullity, kernel_residual
 from proofs_checks.gauge.landscape_losses import CriticalLayer, any_function_of_products, shared_key_loss
 from proofs_checks.gauge.symbolic_support import is_zero, proves
 from symgauge.architecture import Architecture
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.numeric.critical import gradient_orthogonality, hessian, hessian_nullity, kernel_residual
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.profiles import scale
-from symgauge.symbolic import linearised, projection
 from symgauge.symbolic.identities import matrix
 from symgauge.symbolic.proof import prove_equal
 from symgauge.symbolic.words import Facts
@@ -26,25 +26,9 @@ def layers() -> list[CriticalLayer]:
     return [CriticalLayer.of(Architecture(*size, context=3, **ALONE), seed) for seed, size in enumerate(SIZES)]
 
 
-@claim(
-    id="gauge/prop-E.1a",
-    source="gauge",
-    place="Proposition E.1, (69)–(71)",
-    statement=r"$L(g\theta) = L(\theta)$ for $g\in G_{\max}$, hence $\langle\nabla L(\theta), v_X\rangle = 0$.",
-    verdict="holds",
-    remark="For losses of the network's function; (71) holds at every point, critical or not.",
-)
-@claim(
-    id="gauge/prop-E.1b",
-    source="gauge",
-    place="Proposition E.1, (72)",
-    statement=r"At a critical point $\frac{d^2}{dt^2}L(g_t\theta^*)|_{t=0} = v_X^\top\nabla^2L(\theta^*)v_X = 0$.",
-    verdict="holds",
-    remark=r"Elsewhere the second derivative along the curve has the further term $\langle\nabla L, X^2\theta\rangle$, "
-    r"and $v_X^\top\nabla^2Lv_X = -\langle\nabla L, X^2\theta\rangle$ need not vanish.",
-)
+@checks("prop-E.1a", "prop-E.1b")
 def test_derivatives_along_the_orbit(evidence: EvidenceLog) -> None:
-    first, second = "gauge/prop-E.1a", "gauge/prop-E.1b"
+    first, second = "prop-E.1a", "prop-E.1b"
     general = any_function_of_products(2, 2)
     gradient, vertical = general.gradient(), general.vertical
     evidence.proof(
@@ -124,28 +108,9 @@ def _curvatures(c: CriticalLayer, theta: torch.Tensor, vectors: torch.Tensor) ->
     return float((values / vectors.square().sum(-1)).max() / torch.linalg.matrix_norm(matrix, 2))
 
 
-@claim(
-    id="gauge/prop-E.1c",
-    source="gauge",
-    place="Proposition E.1, E.5 and E.6, last step",
-    statement=r"$v^\top\nabla^2L\,v = 0$ for all $v$ in the tangent space of the orbit, hence that space lies in the "
-    r"kernel of $\nabla^2L$.",
-    verdict="refuted",
-    correction=r"The conclusion is true for another reason: $\nabla L$ vanishes along the whole orbit, equivalently "
-    r"$\nabla^2L\,v = -(Dv)^\top\nabla L$ at every point.",
-    remark="The inference holds where the Hessian is semidefinite, as at minima; critical points are not all minima.",
-)
-@claim(
-    id="gauge/App-E.6",
-    source="gauge",
-    place="Appendix E.6",
-    statement=r"At a critical point the kernel of $\nabla^2L$ contains the tangent space of the orbit, of dimension "
-    r"$\dim G_c = h(d_k^2+d_v^2)$ per layer; layers add up.",
-    verdict="holds",
-    remark="The step from $v^\\top\\nabla^2Lv = 0$ to $\\nabla^2Lv = 0$ is replaced by the one in `gauge/prop-E.1c`.",
-)
+@checks("prop-E.1c", "App-E.6")
 def test_from_curvature_to_kernel(evidence: EvidenceLog) -> None:
-    step, proof = "gauge/prop-E.1c", "gauge/App-E.6"
+    step, proof = "prop-E.1c", "App-E.6"
     x, y, t = sp.symbols("x y t", real=True)
     saddle = x**2 - y**2
     bend, v = sp.hessian(saddle, (x, y)), sp.Matrix([1, 1])
@@ -216,16 +181,7 @@ def test_from_curvature_to_kernel(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/rem-E.2",
-    source="gauge",
-    place="Remark E.2",
-    statement=r"If the Hessian restricted to the horizontal space is non-degenerate at $\theta^*$, its nullity is "
-    r"exactly $h(d_k^2+d_v^2)$ per layer.",
-    verdict="holds",
-    remark=r"The hypothesis fails wherever there are further symmetries (key biases, norms): for GPT-2, BERT and LLaMA "
-    r"the nullity is larger.",
-)
+@checks("rem-E.2")
 def test_horizontal_hessian(evidence: EvidenceLog) -> None:
     size, vertical, horizontal = sp.symbols("P m r", integer=True, positive=True)
     full, v, u = matrix("H", size, size), matrix("V", size, vertical), matrix("U", size, horizontal)

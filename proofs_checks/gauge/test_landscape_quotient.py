@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sympy as sp
 
+from proofs_checks.gauge.algebra import linearised
+from proofs_checks.gauge.algebra.group import GaugeElement, act
 from proofs_checks.gauge.core_support import ALONE, census, describe
 from proofs_checks.gauge.explicit_attention import same
 from proofs_checks.gauge.proof_components import component, record_components
@@ -11,15 +13,10 @@ from proofs_checks.gauge.proof_points import general_layer
 from proofs_checks.gauge.symbolic_support import proves
 from symgauge.accounting import account
 from symgauge.architecture import Architecture
-from symgauge.claims import EvidenceLog, at_least, claim, equal
+from symgauge.claims import EvidenceLog, at_least, checks, equal
 from symgauge.models.reference import ReferenceModel
 from symgauge.numeric import fibre_dimension_float, random_inputs
-from symgauge.symbolic import linearised
-from symgauge.symbolic.group import GaugeElement, act
 
-QUOTIENT = (
-    r"attention without biases and norms, $n\ge3$: one layer, or a stack with residual connections; general parameters."
-)
 LAYERS = tuple(Architecture(*size, context=3, **ALONE) for size in ((4, 2, 1, 2), (5, 2, 3, 2), (5, 3, 2, 4)))
 STACKS = (
     Architecture(4, 2, 1, 2, layers=2, context=3, causal=False),
@@ -33,25 +30,7 @@ def claimed(a: Architecture) -> int:
     return a.layers * a.heads * (a.d_k**2 + a.d_v**2)
 
 
-@claim(
-    id="gauge/sec5-4",
-    source="gauge",
-    place="§5.2",
-    statement=r"The effective dimension is $\dim\Theta-L\,h(d_k^2+d_v^2)$.",
-    verdict="holds-if",
-    condition=QUOTIENT,
-    remark="For GPT-2, BERT and LLaMA it is an upper bound: biases, norms and the residual stream take off more.",
-)
-@claim(
-    id="gauge/eq-77",
-    source="gauge",
-    place="(77)",
-    statement=r"$\dim_{eff} = \dim\Theta-\dim G_{\max} = \dim\Theta-L\,h(d_k^2+d_v^2)$.",
-    verdict="holds-if",
-    condition=QUOTIENT + r" $G_{\max}$ has to be read as the product over layers.",
-    remark=r"Definition 3.1 makes $G_{\max}$ the group of one layer, so the two right sides agree at $L = 1$ only. As "
-    r"a flow on this quotient gradient descent does not exist, see `gauge/thm-E.4a`.",
-)
+@checks("sec5-4", "eq-77")
 def test_effective_dimension(evidence: EvidenceLog) -> None:
     biased = Architecture(2, 1, 1, 1, context=3, key_bias=True, **ALONE)
     rank = account(biased).fibre
@@ -67,7 +46,7 @@ def test_effective_dimension(evidence: EvidenceLog) -> None:
         r"the two right sides of (77), with $\dim G_{\max}$ as in Definition 3.1 and Corollary 3.7, as functions of "
         r"$L$",
         figures={"difference": equal(str(sp.factor(layers * group - group)), "0")},
-        only="gauge/eq-77",
+        only="eq-77",
     )
     evidence.proof(
         r"for every size: the action is free where $W_Q$ and $W_V$ have full rank, so an orbit has the dimension of "
@@ -103,15 +82,7 @@ def test_effective_dimension(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/E.5-disc",
-    source="gauge",
-    place="Theorem E.5, end of the proof",
-    statement=r"For head permutations the path is instantaneous at $t = 0$ or $t = 1$ (as part of a continuous path).",
-    verdict="inconsistent",
-    correction=r"A jump is no continuous path, and none exists: with distinct $M_i$ the permuted point lies in another "
-    r"component of the fibre. There are $2^{2h}h!$ components.",
-)
+@checks("E.5-disc")
 def test_permutations_are_no_paths(evidence: EvidenceLog) -> None:
     point = general_layer(3, 2, 1, 1, seed=3)
     one = sp.ImmutableMatrix([[1]])

@@ -8,13 +8,13 @@ from typing import Any
 import sympy as sp
 import torch
 
+from proofs_checks.gauge.algebra.commutant import rotation_matrix
+from proofs_checks.gauge.critical_points import hessian_nullity, kernel_residual
 from proofs_checks.gauge.landscape_losses import CriticalLayer, any_function_of_products, score_rank, shared_key_loss
 from proofs_checks.gauge.rotary_support import FIRST, SECOND
 from proofs_checks.gauge.symbolic_support import is_zero, record_identity
 from symgauge.architecture import Architecture, Rotary
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.numeric.critical import hessian_nullity, kernel_residual
-from symgauge.symbolic.commutant import rotation_matrix
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.symbolic.instances import general_matrix
 
 LONE: dict[str, Any] = {"residual": False}
@@ -37,27 +37,7 @@ def bound(a: Architecture) -> int:
     return a.layers * a.groups * (query_key + a.d_v**2)
 
 
-@claim(
-    id="gauge/cor-5.2",
-    source="gauge",
-    place="Corollary 5.2",
-    statement=r"At any critical point on $\Theta_0$ with shared keys and values the kernel of $\nabla^2L$ has "
-    r"dimension at least $g(d_k^2+d_v^2)$ per layer, $g(\dim\mathcal C_{RoPE}+d_v^2)$ with RoPE, and $L$ times that "
-    r"for $L$ layers.",
-    verdict="holds",
-    remark="For a twice differentiable loss of the function alone.",
-)
-@claim(
-    id="gauge/App-E.5",
-    source="gauge",
-    place="Appendix E.5",
-    statement=r"Since $L$ is constant along curves of the tied group, the tangent space of its orbit lies in the "
-    r"kernel of $\nabla^2L$ at critical points: $g(d_k^2+d_v^2)$ dimensions, $g(d_k+d_v^2)$ with (standard) RoPE, "
-    r"times $L$.",
-    verdict="holds",
-    remark=r"The group is misprinted as $GL(d_v)^g\times GL(d_v)^g$, of dimension $2gd_v^2$; the count that follows is "
-    r"that of $GL(d_k)^g\times GL(d_v)^g$. Constancy along a curve alone would not do, see `gauge/prop-E.1c`.",
-)
+@checks("cor-5.2", "App-E.5")
 def test_kernel_under_sharing(evidence: EvidenceLog) -> None:
     general = any_function_of_products(2, 2)
     evidence.proof(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from proofs_checks.gauge.printed import interval
-from symgauge.claims import EvidenceLog, claim, equal
+from symgauge.claims import EvidenceLog, checks, equal
 
 WIDTH = 768
 
@@ -22,15 +22,7 @@ def squared_output(first: int) -> Fraction:
     return (first - mean) ** 2 / variance
 
 
-@claim(
-    id="gauge/eq-65..68",
-    source="gauge",
-    place="(65)-(68)",
-    statement=r"For $x_1 = e_1$ and $Mx_1 = 2e_1$ in 768 dimensions: $\mu(Mx_1) \approx 0.0026$, "
-    r"$\sigma(Mx_1) \approx 0.0721$, "
-    r"$\mu(x_1) \approx 0.0013$, $\sigma(x_1) \approx 0.0361$.",
-    verdict="holds",
-)
+@checks("eq-65..68")
 def test_moments(evidence: EvidenceLog) -> None:
     printed = {2: ("0.0026", "0.0721"), 1: ("0.0013", "0.0361")}
     for first, (mean_text, deviation_text) in printed.items():
@@ -43,17 +35,7 @@ def test_moments(evidence: EvidenceLog) -> None:
         )
 
 
-@claim(
-    id="gauge/C.3-val",
-    source="gauge",
-    place="C.3, after (66) and (68)",
-    statement=r"The first component of $LN(Mx_1)$ is 27.71 and that of $LN(x_1)$ is 27.67, so that of $M\,LN(x_1)$ "
-    r"is 55.34.",
-    verdict="inconsistent",
-    correction=r"$Mx_1 = 2x_1$, and LayerNorm ignores scale: both components are $\sqrt{767} \approx 27.69$, and "
-    r"that of "
-    r"$M\,LN(x_1)$ is $2\sqrt{767} \approx 55.39$.",
-)
+@checks("C.3-val")
 def test_values(evidence: EvidenceLog) -> None:
     evidence.audit(
         "(66) is twice (68), so the two quotients are one number",

@@ -17,7 +17,7 @@ from proofs_checks.gauge.front_formulas import (
 )
 from proofs_checks.gauge.symbolic_support import is_zero, proves
 from symgauge.architecture import Architecture
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.models.reference import forward, random_parameters
 from symgauge.numeric import random_inputs
 from symgauge.symbolic.identities import d, d_ff, matrix, n
@@ -32,16 +32,7 @@ def silenced(a: Architecture, seed: int) -> dict[str, torch.Tensor]:
     return {**roles, OUTPUT: torch.zeros_like(roles[OUTPUT])}
 
 
-@claim(
-    id="gauge/eq-52",
-    source="gauge",
-    place="(52), (63)",
-    statement=r"$\mathrm{LN}(z) = \gamma\odot(z-\mu(z)\mathbf 1)/\sigma(z)+\beta$, mean and deviation over the "
-    r"$d_{model}$ coordinates.",
-    verdict="holds",
-    remark=r"A definition, with $\varepsilon = 0$ and the variance divided by $d$. Implementations add $\varepsilon$ "
-    r"to it; scale symmetries exist for $\varepsilon = 0$ only.",
-)
+@checks("eq-52")
 def test_layer_norm(evidence: EvidenceLog) -> None:
     agree, other = [], []
     for seed, width in enumerate((3, 5, 8)):
@@ -80,16 +71,7 @@ def test_layer_norm(evidence: EvidenceLog) -> None:
     evidence.numeric("torch's layer_norm in float64", figures={"difference": at_most(gap(theirs, ours), 1e-13)})
 
 
-@claim(
-    id="gauge/eq-55..56",
-    source="gauge",
-    place="(55)–(56)",
-    statement=r"$\mathrm{FFN}(Z) = \mathrm{GELU}(ZW_1+b_1)W_2+b_2$, and $M\in GL(d_{ff})$ acts by $(W_1,b_1,W_2)\mapsto"
-    r"(W_1M,b_1M,M^{-1}W_2)$.",
-    verdict="holds",
-    remark=r"Definitions. Lemma C.3 examines no transformations but these; its proof says nothing on others, and the "
-    r"sign flips of gauge/lem-4.2 are not of this form.",
-)
+@checks("eq-55..56")
 def test_feed_forward(evidence: EvidenceLog) -> None:
     agree, other = [], []
     for seed, (width, hidden) in enumerate(((3, 5), (4, 2))):
@@ -123,17 +105,7 @@ def test_feed_forward(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/eq-61",
-    source="gauge",
-    place="(61)",
-    statement=r"Layer $l+1$ receives $H^{(l)}+\mathrm{Block}^{(l)}(H^{(l)})$, what the block writes being added to an "
-    r"untouched stream.",
-    verdict="holds-if",
-    condition="the block is Pre-LN, as in (53).",
-    remark=r"In a Post-LN block, (49), layer $l+1$ receives $\mathrm{LN}(H+\mathrm{MHA}(H))$: the stream itself is "
-    r"normalised. A5 admits both, and Theorem C.4 uses (61) for both.",
-)
+@checks("eq-61")
 def test_residual_recursion(evidence: EvidenceLog) -> None:
     after = Architecture(2, 1, 1, 1, norm="layer", norm_offset=True, placement="post", epsilon_is_zero=True)
     x = sp.Matrix([[3, 1], [0, 4]])

@@ -10,12 +10,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from proofs_checks.gauge.algebra.activations import gelu, homogeneous_scales, odd_part_excess, x
 from proofs_checks.gauge.symbolic_support import record_identity
 from proofs_checks.gauge.test_core_feed_forward import Network, record_signed_permutations
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.exact.dimension import dimension
 from symgauge.exact.probes import Vectors
-from symgauge.symbolic.activations import gelu, homogeneous_scales, odd_part_excess, x
 
 
 class Deep(nn.Module):
@@ -41,16 +41,7 @@ def nullities(widths: tuple[tuple[int, ...], ...], activation: Callable[[Tensor]
     return [dimension(Deep(w, activation), Vectors(1, w[0])).require_decided().nullity for w in widths]
 
 
-@claim(
-    id="gauge/lem-C.3a",
-    source="gauge",
-    place="Lemma C.3",
-    statement=r"The gauge group of the feed-forward network (GELU) is $G_{FFN} = S_{d_{ff}}$.",
-    verdict="holds-if",
-    condition=r"inputs are free (not behind a norm), $v_j\ne0$, the $(w_j,b_j)$ differ pairwise up to sign, and "
-    r"$\sum_{j\in S}w_jv_j^\top\ne0$ for every non-empty set $S$ of units.",
-    remark=r"The printed proof examines the maps $(W_1M,b_1M,M^{-1}W_2)$ only; the counterexample is not one of them.",
-)
+@checks("lem-C.3a")
 def test_lemma_of_permutations(evidence: EvidenceLog) -> None:
     before, after = gelu(x) - gelu(-x), (gelu(2 * x) - gelu(-2 * x)) / 2
     evidence.exact(
@@ -86,17 +77,7 @@ def test_lemma_of_permutations(evidence: EvidenceLog) -> None:
     record_signed_permutations(evidence)
 
 
-@claim(
-    id="gauge/sec8-1",
-    source="gauge",
-    place="§8",
-    statement="Fully connected networks have permutation symmetries $S_n$; these discrete symmetries are much smaller "
-    "than the continuous gauge groups of Transformers.",
-    verdict="holds-if",
-    condition="the activation is not positively homogeneous, and weights are generic (GELU, SiLU, tanh: no continuous "
-    "symmetry; tanh has sign flips besides the permutations).",
-    remark=r"With ReLU every hidden unit has a positive rescaling, as SwiGLU units in Transformers have.",
-)
+@checks("sec8-1")
 def test_fully_connected_networks(evidence: EvidenceLog) -> None:
     widths = ((2, 4, 3), (3, 4, 2, 1))
     hidden = [sum(w[1:-1]) for w in widths]

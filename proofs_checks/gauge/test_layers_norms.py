@@ -9,7 +9,7 @@ from proofs_checks.gauge.core_support import ExactFunction, Roles
 from proofs_checks.gauge.front_blocks import block, record_norm_compatibility
 from proofs_checks.gauge.symbolic_support import proves, record_identity
 from proofs_checks.gauge.test_core_layers import MANY, gpt2
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.models.reference import forward, random_parameters
 from symgauge.numeric import assert_changes, measure_invariance, random_inputs
 from symgauge.symbolic.functions import layer_norm
@@ -19,30 +19,7 @@ from symgauge.symbolic.proof import prove_equal
 from symgauge.wiring import wire
 
 
-@claim(
-    id="gauge/thm-C.1",
-    source="gauge",
-    place="Theorem C.1, (49)–(51), (53)–(54)",
-    statement=r"$G_{\max}$ keeps the function of the complete block with LayerNorm, Pre-LN and Post-LN.",
-    verdict="holds",
-    remark=r"The proof cites Theorem 3.6 for what is Lemma B.1 (gauge/x-4). A symmetry group, not all of it: see "
-    r"gauge/sec4-block.",
-)
-@claim(
-    id="gauge/abs-8",
-    source="gauge",
-    place="Abstract",
-    statement="The gauge symmetries persist through LayerNorm.",
-    verdict="holds",
-    remark=r"$G_{\max}$ is contained in the symmetry group of the block, which is larger (gauge/sec4-block).",
-)
-@claim(
-    id="gauge/tab1-A5",
-    source="gauge",
-    place="Table 1, A5",
-    statement="Pre-LN or Post-LN placement does not break the invariance of attention.",
-    verdict="holds",
-)
+@checks("thm-C.1", "abs-8", "tab1-A5")
 def test_norms_keep_the_group(evidence: EvidenceLog) -> None:
     record_norm_compatibility(evidence, ("pre", "post"), sizes={"d": 6, "h": 3, "d_k": 2, "d_v": 1})
     x = matrix("X", n, d)
@@ -61,15 +38,7 @@ def test_norms_keep_the_group(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/App-C.5",
-    source="gauge",
-    place="Appendix C.5",
-    statement="Gauge actions leave all activations outside attention unchanged, so residuals, LayerNorm and the "
-    "feed-forward network are compatible with them and add no constraint.",
-    verdict="holds",
-    remark="They add symmetries of their own (gauge/sec4-block).",
-)
+@checks("App-C.5")
 def test_activations(evidence: EvidenceLog) -> None:
     outputs = matrix("H", n, d_v)
     evidence.proof(
@@ -97,14 +66,7 @@ def test_activations(evidence: EvidenceLog) -> None:
     evidence.control(r"$A^{-1}$ for $A^{-\top}$", figures={"smallest change": at_least(weakest, 1e-6)})
 
 
-@claim(
-    id="gauge/sec9-3",
-    source="gauge",
-    place="§9",
-    statement="Rewrites of single layers by gauge transformations are safe: per-layer rewrites, rolling upgrades.",
-    verdict="holds",
-    remark="It needs the invariance of each layer only, not the product theorem 4.3, which is false.",
-)
+@checks("sec9-3")
 def test_one_layer_at_a_time(evidence: EvidenceLog) -> None:
     a = gpt2(5, 2, 3, 4, 6, 2, tied=True, **MANY)
     function, w = ExactFunction(a, batch=600, length=2), wire(a)

@@ -15,7 +15,7 @@ from proofs_checks.gauge.core_support import EPSILON, ExactFunction
 from proofs_checks.gauge.front_blocks import block, keys_left_out
 from proofs_checks.gauge.symbolic_support import record_identity
 from symgauge.architecture import Architecture, Experts
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal, for_all
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal, for_all
 from symgauge.models.reference import forward, random_parameters
 from symgauge.numeric import random_inputs
 from symgauge.symbolic.instances import general_matrix
@@ -44,25 +44,9 @@ class Recurrent(torch.nn.Module):
         return self.cell(h)[0]
 
 
-@claim(
-    id="gauge/App-C.4",
-    source="gauge",
-    place="Appendix C.4",
-    statement=r"Router logits $W_rh_t+b$ and the experts chosen are invariant; ties lie on a set of measure zero, and "
-    r"any fixed rule for them keeps the choice.",
-    verdict="holds",
-    remark="It cites the invariance step of B.7, which suffices. Exactly equal logits give equal choices under any "
-    "rule; in floating point a near tie may fall the other way.",
-)
-@claim(
-    id="gauge/sec9-4",
-    source="gauge",
-    place="§9",
-    statement=r"Modules that consume the block's hidden state $h_t$ inherit gauge invariance.",
-    verdict="holds",
-)
+@checks("App-C.4", "sec9-4")
 def test_consumers_of_the_stream(evidence: EvidenceLog) -> None:
-    routing = "gauge/App-C.4"
+    routing = "App-C.4"
     for name in ("query_key", "value_output", "shared_group"):
         record_identity(evidence, name)
     mixture = Architecture(5, 4, 2, 3, groups=2, context=2, norm="rms", gated=True, activation="silu",

@@ -13,7 +13,7 @@ from proofs_checks.gauge.core_support import ExactFunction
 from proofs_checks.gauge.symbolic_support import is_zero, record_identity
 from proofs_checks.gauge.test_core_layers import MANY, llama
 from symgauge.architecture import Architecture
-from symgauge.claims import EvidenceLog, at_least, at_most, claim
+from symgauge.claims import EvidenceLog, at_least, at_most, checks
 from symgauge.models.reference import random_parameters
 from symgauge.numeric import action, assert_changes, measure_invariance, random_element, random_inputs
 from symgauge.symbolic.instances import general_matrix
@@ -23,18 +23,7 @@ from symgauge.symmetries import families
 PLAIN: dict[str, Any] = {"norm": "none", "ff_bias": True, "output_bias": True}
 
 
-@claim(
-    id="gauge/sec4-sk1",
-    source="gauge",
-    place="§4.3, proof sketch",
-    statement="What transforms the output of a block must transform the untouched residual stream in the same way, "
-    "which is impossible but for the identity.",
-    verdict="refuted",
-    correction=r"It is possible: the stream is written by the embedding and by earlier blocks, whose matrices are "
-    r"parameters too. Without norms any $M\in GL(d)$ acts on the whole stream, with RMSNorm every $M\in O(d)$, with "
-    r"LayerNorm every orthogonal $M$ with $M\mathbf 1 = \mathbf 1$, permutations among them.",
-    remark="The first half of the sentence is right, and is how these symmetries work.",
-)
+@checks("sec4-sk1")
 def test_whole_stream(evidence: EvidenceLog) -> None:
     rng = Random(1)
     token, write, read = sp.Matrix([[1, 2]]), sp.Matrix([[0, 1], [1, 1]]), sp.Matrix([[1], [3]])

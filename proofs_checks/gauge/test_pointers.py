@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
+from proofs_checks.gauge.algebra.group import act, invariants, random_element
 from proofs_checks.gauge.front_text import (
     ARGUMENTS,
     CITES,
@@ -16,9 +17,8 @@ from proofs_checks.gauge.front_text import (
     holding,
     reached,
 )
-from symgauge.claims import EvidenceLog, at_least, claim, equal
+from symgauge.claims import EvidenceLog, at_least, checks, equal
 from symgauge.symbolic.dimensions import gqa, mha
-from symgauge.symbolic.group import act, invariants, random_element
 from symgauge.symbolic.tangent import random_attention
 
 
@@ -36,35 +36,9 @@ def audit_pointers(evidence: EvidenceLog, origin: str, only: str) -> None:
     )
 
 
-@claim(
-    id="gauge/x-1",
-    source="gauge",
-    place="Corollary 3.7",
-    statement="The dimension count is in Appendix B.7.",
-    verdict="inconsistent",
-    correction=r"B.7 proves Theorem 3.2. The nearest count is D.2, whose $g(d_k^2+d_v^2)$ is $h(d_k^2+d_v^2)$ at "
-    r"$g = h$.",
-)
-@claim(
-    id="gauge/x-2",
-    source="gauge",
-    place="Corollary 3.8",
-    statement="The commutant is in Appendix D.1 and the reduction of the group in D.2.",
-    verdict="inconsistent",
-    correction="They are Proposition D.1 and Theorem D.2, at the head of Appendix D; the sections D.1 and D.2 prove "
-    "Corollaries 3.3 and 3.4.",
-    remark="Theorems and sections of Appendix D share their numbers.",
-)
-@claim(
-    id="gauge/x-3",
-    source="gauge",
-    place="Corollary 4.1",
-    statement="That LayerNorm keeps the symmetry is shown in Appendix C.2, with details in C.5.",
-    verdict="inconsistent",
-    correction="It is Theorem C.1, in C.1. C.2 is about feed-forward networks; C.5 has one sentence on activations.",
-)
+@checks("x-1", "x-2", "x-3")
 def test_pointers(evidence: EvidenceLog) -> None:
-    count, rotary, norm = "gauge/x-1", "gauge/x-2", "gauge/x-3"
+    count, rotary, norm = "x-1", "x-2", "x-3"
     for origin, only in (("Corollary 3.7", count), ("Corollary 3.8", rotary), ("Corollary 4.1", norm)):
         audit_pointers(evidence, origin, only)
     origins = sorted({p.origin for p in POINTERS if astray(p)})
@@ -109,27 +83,9 @@ def test_pointers(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/x-4",
-    source="gauge",
-    place="Theorem C.1 against Theorem 3.6",
-    statement="Theorem C.1 takes the invariance of attention from Theorem 3.6.",
-    verdict="inconsistent",
-    correction="It should be taken from Lemma B.1. Theorem 3.6 is about maximality and assumes A5, for which Table 1 "
-    "cites Corollary 4.1, whose proof is Theorem C.1: a circle.",
-)
-@claim(
-    id="gauge/intro-4",
-    source="gauge",
-    place="§1, §10",
-    statement="Maximality is shown by three independent arguments: Lie algebra, identifiability of attention weights, "
-    "factorisation.",
-    verdict="inconsistent",
-    correction="It is one argument. Lemma B.3 and Theorem B.5 start from Lemma B.2, and that from (29), which no "
-    r"attention weights satisfy: $\|\alpha_j\|_F\ge1$.",
-)
+@checks("x-4", "intro-4")
 def test_citations(evidence: EvidenceLog) -> None:
-    circle, arguments = "gauge/x-4", "gauge/intro-4"
+    circle, arguments = "x-4", "intro-4"
     evidence.audit(
         "statements that rest on themselves, in the order of citation",
         figures={"circle": equal([s for s in CITES if s in reached(s)], [])},
@@ -168,15 +124,7 @@ def test_citations(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/x-5",
-    source="gauge",
-    place="throughout",
-    statement="Each symbol has one meaning.",
-    verdict="inconsistent",
-    correction=r"$L$, $X$, $g$, $A_i$, $\sigma$, $\theta$ and $R_{pos}$ have two each; rename one of them.",
-    remark=r"In (4) it matters: one $R_{pos}$ for all rows would drop out of the scores.",
-)
+@checks("x-5")
 def test_symbols(evidence: EvidenceLog) -> None:
     several = [symbol for symbol, meanings in SYMBOLS.items() if len(meanings) > 1]
     evidence.audit("symbols with several meanings", figures={"symbols": equal(several, [])}, cases=len(SYMBOLS))
@@ -195,16 +143,7 @@ def affine_step(shift: int) -> sp.Matrix:
     return sp.Matrix([[1, 0, shift], [0, sp.Rational(1, 2), 0], [0, 0, 1]])
 
 
-@claim(
-    id="gauge/x-6",
-    source="gauge",
-    place="Lemma B.3, Corollaries B.4 and B.9",
-    statement=r"The gauge group $G(\theta)$ of a parameter point is defined.",
-    verdict="inconsistent",
-    correction=r"It is used three times and defined nowhere. The maps that keep the function at one point are no "
-    r"group. What is meant can be said by fibres, $\{\theta': f_{\theta'} = f_\theta\}$: every orbit of $G_{\max}$ "
-    r"lies in one.",
-)
+@checks("x-6")
 def test_group_of_a_point(evidence: EvidenceLog) -> None:
     used, defined = (len(GROUP_OF_A_POINT[how]) for how in ("used", "defined"))
     evidence.audit("definitions of a symbol that is used", figures={"definitions": at_least(defined, min(used, 1))})
@@ -230,16 +169,7 @@ def test_group_of_a_point(evidence: EvidenceLog) -> None:
     evidence.control("one $W_Q$ doubled", invariants(moved) != invariants(point), kind="exact")
 
 
-@claim(
-    id="gauge/repro",
-    source="gauge",
-    place="Reproducibility statement",
-    statement="Scripts, hyperparameters, dataset sources and preprocessing are provided, so that all tables and "
-    "figures can be made again from a fresh checkout.",
-    verdict="not-reproducible",
-    remark="The text names hardware, versions, sizes and the law of the transformations. The geometric-mean balancing "
-    "that the scripts are said to contain is the formula of gauge/alg-2, which does not balance.",
-)
+@checks("repro")
 def test_materials(evidence: EvidenceLog) -> None:
     evidence.missing(*(item for item, place in PROVIDED.items() if not place), cases=len(PROVIDED))
     given = {item: place for item, place in PROVIDED.items() if place}

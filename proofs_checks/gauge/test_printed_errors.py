@@ -12,7 +12,7 @@ from proofs_checks.gauge.printed import (
     epsilons,
     exact,
 )
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 
 IN_GROUP = {
     **{name: row[0] for name, row in (TABLE_2 | TABLE_3).items()},
@@ -21,16 +21,7 @@ IN_GROUP = {
 LARGEST = max(map(epsilons, IN_GROUP.values()))
 
 
-@claim(
-    id="gauge/abs-11",
-    source="gauge",
-    place="Abstract",
-    statement=r"Gauge transformations preserve outputs to within $24\,\varepsilon_{\text{mach}}$ across diverse "
-    r"architectures.",
-    verdict="inconsistent",
-    correction=r"The largest error in the source's own tables is $33.0\,\varepsilon_{\text{mach}}$ (Table 6, GPT-3); "
-    r"two more rows of Table 6 exceed $24\,\varepsilon_{\text{mach}}$.",
-)
+@checks("abs-11")
 def test_headline_error(evidence: EvidenceLog) -> None:
     evidence.audit(
         "the largest error of Tables 2, 3 and 6", figures={"ε": at_most(round(LARGEST, 2), 24)}, cases=len(IN_GROUP)
@@ -44,13 +35,7 @@ def test_headline_error(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/tab-2-eps",
-    source="gauge",
-    place="below Table 2",
-    statement=r"The errors of Table 2 are approximately $9$ to $24\,\varepsilon_{\text{mach}}$.",
-    verdict="reproduced",
-)
+@checks("tab-2-eps")
 def test_error_range_of_table_2(evidence: EvidenceLog) -> None:
     smallest = min(epsilons(mean) for _, mean, _ in TABLE_2.values())
     largest = max(epsilons(maximum) for maximum, _, _ in TABLE_2.values())
@@ -58,15 +43,7 @@ def test_error_range_of_table_2(evidence: EvidenceLog) -> None:
     evidence.audit("smallest mean and largest maximum, rounded", on="reproduction", figures=figures)
 
 
-@claim(
-    id="gauge/sec6-1",
-    source="gauge",
-    place="§6",
-    statement=r"The experiments use dimensions $(d_k, d_v) \in \{(64,64), (64,128), (128,64)\}$.",
-    verdict="inconsistent",
-    correction=r"The tables report five pairs: those and $(96, 64)$ (Table 6, Config C) and $(128, 128)$ (Tables 2 "
-    r"and 6).",
-)
+@checks("sec6-1")
 def test_dimensions_tested(evidence: EvidenceLog) -> None:
     all_sizes = [sizes for sizes, _ in (*CONFIGURATIONS.values(), *TABLE_6.values())]
     pairs = sorted({f"({sizes.d_k}, {sizes.d_v})" for sizes in all_sizes})
@@ -79,16 +56,7 @@ def test_dimensions_tested(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/sec6-3",
-    source="gauge",
-    place="§6",
-    statement=r"Within $G_{\max}$ the errors have means of $2$ to $4 \times 10^{-15}$ and a maximum of "
-    r"$5.28 \times 10^{-15}$.",
-    verdict="inconsistent",
-    correction=r"Over all tables the maximum is $7.33 \times 10^{-15}$ (Table 6), and means go down to "
-    r"$4.36 \times 10^{-16}$ (Table 3).",
-)
+@checks("sec6-3")
 def test_error_range(evidence: EvidenceLog) -> None:
     largest = max(IN_GROUP.values(), key=exact)
     smallest = min((mean for _, mean, _ in (*TABLE_2.values(), *TABLE_3.values())), key=exact)
@@ -104,49 +72,14 @@ def test_error_range(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/sec6-4",
-    source="gauge",
-    place="§6",
-    statement=r"Query-key and value-output transformations, alone and composed, give errors within the same $10$ to "
-    r"$25\,\varepsilon_{\text{mach}}$ band.",
-    verdict="inconsistent",
-    correction=r"By the next sentence and by Table 3, the query-key errors reach $2.5\,\varepsilon_{\text{mach}}$ "
-    r"only.",
-)
+@checks("sec6-4")
 def test_error_band_of_the_sectors(evidence: EvidenceLog) -> None:
     query_key = epsilons(TABLE_3["QK only"][0])
     evidence.audit("largest query-key error of Table 3", figures={"ε": at_least(round(query_key, 2), 10)})
     evidence.audit("the same, rounded", on="correction", figures={"ε": equal(f"{query_key:.1f}", "2.5")})
 
 
-@claim(
-    id="gauge-short/s12",
-    source="gauge-short",
-    place="TL;DR",
-    statement=r"Experiments show invariance to about $10$ to $25\,\varepsilon$.",
-    verdict="inconsistent",
-    correction=r"The tables of the long version range from $2.5\,\varepsilon$ (query-key only) to "
-    r"$33\,\varepsilon$ (GPT-3).",
-)
-def test_error_band_of_the_short_version(evidence: EvidenceLog) -> None:
-    smallest = min(map(epsilons, IN_GROUP.values()))
-    figures = {"smallest maximum, ε": at_least(round(smallest, 2), 10), "largest, ε": at_most(round(LARGEST, 2), 25)}
-    evidence.audit("maxima of Tables 2, 3 and 6 of the long version", figures=figures, cases=len(IN_GROUP))
-    ends = {"from": equal(f"{smallest:.1f}", "2.5"), "to": equal(f"{LARGEST:.0f}", "33")}
-    evidence.audit("their range", on="correction", figures=ends)
-
-
-@claim(
-    id="gauge/F.2.3",
-    source="gauge",
-    place="F.2.3",
-    statement="Table 4 shows relative changes of order one for transformations outside the group.",
-    verdict="inconsistent",
-    correction="One of the three rows of Table 4 (non-commuting under RoPE) has a median of 0.034 and a maximum of "
-    "0.062.",
-    remark="Order one is read generously here, as at least 0.1.",
-)
+@checks("F.2.3")
 def test_changes_of_order_one(evidence: EvidenceLog) -> None:
     medians = {name: at_least(float(median), 0.1) for name, (median, _, _) in TABLE_4.items()}
     evidence.audit("medians of Table 4", figures=medians, cases=len(medians))
@@ -155,28 +88,13 @@ def test_changes_of_order_one(evidence: EvidenceLog) -> None:
     evidence.audit("that row", on="correction", figures=small)
 
 
-@claim(
-    id="gauge/tab-5",
-    source="gauge",
-    place="Table 5",
-    statement="Total times of 18.51, 32.33 and 170.82 s are 0.19, 0.32 and 1.71 ms per transformation.",
-    verdict="reproduced",
-    remark=r"So each of the three configurations had $10^5$ trials of its own.",
-)
+@checks("tab-5")
 def test_time_per_transformation(evidence: EvidenceLog) -> None:
     figures = {name: equal(f"{1000 * float(total) / 10**5:.2f}", each) for name, (total, each) in TABLE_5.items()}
     evidence.audit("total over $10^5$ trials, in milliseconds", on="reproduction", figures=figures, cases=len(figures))
 
 
-@claim(
-    id="gauge/sec6-10",
-    source="gauge",
-    place="§6",
-    statement="Computational time scales linearly with model complexity.",
-    verdict="not-reproducible",
-    correction="The printed times are proportional neither to width nor to parameters nor to work.",
-    remark="A line with an offset in the number of parameters fits, but three points with two batch sizes tell little.",
-)
+@checks("sec6-10")
 def test_time_against_complexity(evidence: EvidenceLog) -> None:
     evidence.missing("what the complexity of a model is", "times at more than three sizes, with one batch size")
     seconds = [float(TABLE_5[name][0]) for name in CONFIGURATIONS]

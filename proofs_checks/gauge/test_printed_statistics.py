@@ -14,7 +14,7 @@ from proofs_checks.gauge.experiments.subject import SIZES
 from proofs_checks.gauge.experiments.table_8 import crossed, separate
 from proofs_checks.gauge.goodness_of_fit import anderson_darling, kolmogorov_smirnov, lilliefors, shapiro_wilk
 from proofs_checks.gauge.printed import PERCENTILES, TABLE_2, TABLE_8, exact, interval
-from symgauge.claims import EvidenceLog, at_least, at_most, claim
+from symgauge.claims import EvidenceLog, at_least, at_most, checks
 from symgauge.experiments.suite import Setting
 
 TRIALS = 100_000  # F.2.1
@@ -39,18 +39,7 @@ def _first(condition: Callable[[int], bool], largest: int) -> int:
     return low
 
 
-@claim(
-    id="gauge/tab-8",
-    source="gauge",
-    place="Table 8, F.6.1",
-    statement="Shapiro-Wilk 0.994 (p = 0.082), Anderson-Darling 0.731 (p = 0.064) and Kolmogorov-Smirnov 0.021 (p "
-    "= 0.071) "
-    "on the errors support a log-normal distribution.",
-    verdict="inconsistent",
-    correction="No sample can have given the three rows: Shapiro-Wilk needs fewer than 500 values and "
-    "Kolmogorov-Smirnov more "
-    "than 1,500, in either form of the test; the Anderson-Darling statistic has p below 0.058 at every sample size.",
-)
+@checks("tab-8")
 def test_goodness_of_fit_table(evidence: EvidenceLog) -> None:
     shapiro = sample_sizes(shapiro_wilk, "Shapiro-Wilk", 5000)
     simple = sample_sizes(kolmogorov_smirnov, "Kolmogorov-Smirnov", TRIALS)
@@ -106,16 +95,7 @@ def record_tests(evidence: EvidenceLog) -> None:
     evidence.control("the same tests on a sample that is log-normal do not reject", p > 0.5, figures={"p": round(p, 2)})
 
 
-@claim(
-    id="gauge/F.7a",
-    source="gauge",
-    place="F.7",
-    statement=r"Over all trials the errors have percentiles 50, 90 and 99 of $2.1$, $4.2$ and $5.1 \times 10^{-15}$, "
-    r"and maximum $5.28 \times 10^{-15}$.",
-    verdict="inconsistent",
-    correction=r"Table 2 with equally many trials per configuration (Table 5) allows at most 48 % of the errors below "
-    r"$2.15 \times 10^{-15}$, whatever their distribution, so the median is larger.",
-)
+@checks("F.7a")
 def test_percentiles_against_table_2(evidence: EvidenceLog) -> None:
     at = interval(PERCENTILES[50])[1]
     shares = []
@@ -139,15 +119,7 @@ def test_percentiles_against_table_2(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/F.7b",
-    source="gauge",
-    place="F.7",
-    statement="The errors follow a log-normal distribution.",
-    verdict="inconsistent",
-    correction=r"A log-normal distribution with the printed percentiles 50 and 90 has its 99th percentile above "
-    r"$7.0 \times 10^{-15}$; the source prints $5.1 \times 10^{-15}$.",
-)
+@checks("F.7b")
 def test_percentiles_against_log_normal(evidence: EvidenceLog) -> None:
     (_, median), (ninety, _), (_, printed) = (map(float, interval(PERCENTILES[percent])) for percent in (50, 90, 99))
     deviation = math.log(ninety / median) / norm.ppf(0.9)

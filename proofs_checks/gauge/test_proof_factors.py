@@ -9,6 +9,8 @@ import sympy as sp
 import torch
 from sympy import GF
 
+from proofs_checks.gauge.algebra import linearised
+from proofs_checks.gauge.algebra.group import GaugeElement, act, compose, random_element
 from proofs_checks.gauge.core_support import ALONE, unimodular
 from proofs_checks.gauge.explicit_attention import same
 from proofs_checks.gauge.proof_points import general_layer, head, layer, on_theta_0, second_orbit
@@ -17,20 +19,15 @@ from proofs_checks.gauge.proof_recovery import find_element
 from proofs_checks.gauge.symbolic_support import proves
 from symgauge.architecture import Architecture
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.models.reference import random_parameters
 from symgauge.numeric import assert_changes, measure_invariance, random_inputs, rank_with_gap
 from symgauge.profiles import scale
-from symgauge.symbolic import linear, linearised
-from symgauge.symbolic.group import GaugeElement, act, compose, random_element
+from symgauge.symbolic import linear
 from symgauge.symbolic.tangent import Attention
 
 E1, E2 = [1, 0], [0, 1]
 PRIME = DEFAULT_PRIMES[0]
-GENERIC = (
-    r"sequences of $n\ge3$ tokens are admitted, $\operatorname{rank}W_{O,i} = d_v$, and the $M_i = "
-    r"W_Q^{(i)}W_K^{(i)\top}$ are pairwise distinct."
-)
 MIXED = (
     layer(head(E1, E2, E1, E1), head(E1, E2, E2, E2)),
     layer(head(E1, E2, E1, [1, -1]), head(E1, E2, [1, 1], E2)),
@@ -38,15 +35,7 @@ MIXED = (
 """M_1 = M_2 on Θ_0, and W_V ↦ W_V P, W_O ↦ P⁻¹W_O with a shear P across the heads."""
 
 
-@claim(
-    id="gauge/thm-B.5",
-    source="gauge",
-    place="Theorem B.5",
-    statement=r"Every gauge transformation is a query–key transformation, a value–output transformation and a head "
-    r"permutation, independent of each other.",
-    verdict="holds-if",
-    condition=GENERIC,
-)
+@checks("thm-B.5")
 def test_factorisation(evidence: EvidenceLog) -> None:
     evidence.exact(
         "equal functions on $\\Theta_0$ are related by such a factorisation",
@@ -139,16 +128,7 @@ def record_recovery(evidence: EvidenceLog) -> None:
     evidence.control("one half of each sector", figures={"change": at_least(min(changes), 1e-3)})
 
 
-@claim(
-    id="gauge/eq-37..38",
-    source="gauge",
-    place="(37)–(38)",
-    statement=r"$\sum_i\alpha_iV_iW_{O,i} = \sum_i\alpha_iV_i'W_{O,i}'$ for all $X$ gives $V_iW_{O,i} = V_i'W_{O,i}'$, "
-    r"since the weights can be varied independently (A6).",
-    verdict="holds-if",
-    condition=r"the $M_i$ are pairwise distinct and $n\ge3$ (for one X the weights cannot be varied; as functions of X "
-    r"they are then linearly independent).",
-)
+@checks("eq-37..38")
 def test_independent_weights(evidence: EvidenceLog) -> None:
     evidence.exact(
         "equal sums have equal terms, on $\\Theta_0$",

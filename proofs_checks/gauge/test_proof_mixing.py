@@ -8,15 +8,15 @@ from random import Random
 import sympy as sp
 import torch
 
+from proofs_checks.gauge.algebra import head_mixing
 from proofs_checks.gauge.core_support import ALONE, Roles, census
-from proofs_checks.gauge.sharing_support import GENERIC, SIZES, record_resplitting, shared
+from proofs_checks.gauge.sharing_support import SIZES, record_resplitting, shared
 from proofs_checks.gauge.symbolic_support import is_zero, proves
 from symgauge.architecture import Architecture
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.models.reference import ReferenceModel, random_parameters
 from symgauge.numeric import assert_changes, fibre_dimension_float, measure_invariance, random_inputs
 from symgauge.profiles import scale
-from symgauge.symbolic import head_mixing
 from symgauge.symbolic import lie_algebra as lie
 from symgauge.symbolic.identities import d, d_k, d_v, matrix
 from symgauge.symbolic.instances import general_matrix
@@ -27,17 +27,7 @@ from symgauge.symbolic.words import Facts
 FULL = sp.Symbol("m", integer=True, positive=True)  # h·d_v
 
 
-@claim(
-    id="gauge/eq-42..44",
-    source="gauge",
-    place="(42)–(44)",
-    statement=r"Isolating head $i$, invariance under $W_V\mapsto W_VP$, $W_O\mapsto P^{-1}W_O$ gives $W_{O,i} = "
-    r"\sum_jP_{ij}W_{O,j}$.",
-    verdict="refuted",
-    correction=r"(43) leaves $W_O\mapsto P^{-1}W_O$ out. What the heads require is $W_VPE_iP^{-1}W_O = W_VE_iW_O$ with "
-    r"$E_i$ the projector on the columns of head $i$; at full ranks that is $PE_i = E_iP$.",
-    remark="No input isolates a head, either: the weights of every head sum to one, see (29).",
-)
+@checks("eq-42..44")
 def test_isolation_equation(evidence: EvidenceLog) -> None:
     w_v, w_o, p = sp.Matrix([1, 0]), sp.Matrix([[0, 1]]), sp.Matrix([[2]])
     evidence.exact(
@@ -111,16 +101,7 @@ def record_float_mixing(evidence: EvidenceLog) -> None:
     evidence.control("one entry outside the blocks", figures={"change": at_least(min(changes), 1e-3)})
 
 
-@claim(
-    id="gauge/B.6-indep",
-    source="gauge",
-    place="B.5, after (44)",
-    statement=r"By A4 the blocks $W_{O,j}$ are linearly independent when $d = hd_v$, and $W_{O,i} = "
-    r"\sum_jP_{ij}W_{O,j}$ then forces $P = I$.",
-    verdict="refuted",
-    correction=r"A4 says nothing on $W_O$, and blocks that are independent as $d_v\times d$ matrices are not enough "
-    r"against matrix coefficients $P_{ij}$. If $W_O$ is invertible, $PW_O = W_O$ forces $P = I$.",
-)
+@checks("B.6-indep")
 def test_independence_of_blocks(evidence: EvidenceLog) -> None:
     point = random_attention(d=2, d_k=1, d_v=1, groups=(0, 1))
     point = replace(point, w_o=(sp.zeros(1, 2), sp.zeros(1, 2)))
@@ -164,20 +145,9 @@ def test_independence_of_blocks(evidence: EvidenceLog) -> None:
     evidence.control("at the singular $W_O$ above", figures={"dimension": at_least(singular, 4)}, kind="exact")
 
 
-@claim(
-    id="gauge/B.7-max",
-    source="gauge",
-    place="B.7, maximality",
-    statement=r"Under (A2′) every automorphism that preserves the function acts by $W_K^{(r)}\mapsto "
-    r"W_K^{(r)}A_r^{-\top}$, $W_Q^{(i)}\mapsto W_Q^{(i)}A_{m(i)}$, $W_V^{(r)}\mapsto W_V^{(r)}C_r$, $W_O^{(i)}\mapsto "
-    r"C_{m(i)}^{-1}W_O^{(i)}$ (continuous part).",
-    verdict="holds-if",
-    condition=GENERIC,
-    remark=r"(A2′) is neither enough nor needed: groups may share their key and value spaces as long as the heads' "
-    r"score maps differ.",
-)
+@checks("B.7-max")
 def test_maximality_under_sharing(evidence: EvidenceLog) -> None:
-    record_resplitting(evidence, shared((5, 2, 1, 2, 3)), "gauge/B.7-max")
+    record_resplitting(evidence, shared((5, 2, 1, 2, 3)), "B.7-max")
     w_k, k_ = matrix("W_K", d, d_k), matrix("W_K'", d, d_k)
     left = matrix("W_K'⁺", d_k, d)
     by_rank = Facts(equations=((left * k_, sp.Identity(d_k)),))

@@ -7,6 +7,7 @@ from random import Random
 import sympy as sp
 import torch
 
+from proofs_checks.gauge.algebra.group import act, random_element
 from proofs_checks.gauge.core_support import ALONE, ExactFunction
 from proofs_checks.gauge.explicit_attention import FIELD, same
 from proofs_checks.gauge.proof_points import general_layer, head, layer, on_theta_0
@@ -21,17 +22,12 @@ from proofs_checks.gauge.proof_poles import (
 )
 from proofs_checks.gauge.symbolic_support import record_identity
 from symgauge.architecture import Architecture
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.models.reference import random_parameters
 from symgauge.profiles import scale
-from symgauge.symbolic.group import act, random_element
 from symgauge.symbolic.tangent import Attention
 
 E1, E2 = [1, 0], [0, 1]
-IDENTIFIABLE = (
-    r"sequences of $n\ge3$ tokens are admitted, $\operatorname{rank}W_{O,i} = d_v$ as well, and the $M_i = "
-    r"W_Q^{(i)}W_K^{(i)\top}$ are pairwise distinct, for both parameters."
-)
 
 
 def weights(point: Attention, x: sp.Matrix) -> list[sp.ImmutableMatrix]:
@@ -50,15 +46,7 @@ def same_weights(one: Attention, two: Attention, tokens: int, cases: int = 4) ->
     return all(sorted(map(str, weights(one, x))) == sorted(map(str, weights(two, x))) for x in sequences)
 
 
-@claim(
-    id="gauge/B.1-softmax",
-    source="gauge",
-    place="B.1 against §2.1",
-    statement=r"Softmax operates element-wise on each row of the scores.",
-    verdict="inconsistent",
-    correction=r"It acts row by row, as §2.1 says: each weight depends on all scores of its row. Equal scores give "
-    r"equal weights either way.",
-)
+@checks("B.1-softmax")
 def test_softmax_is_no_entrywise_map(evidence: EvidenceLog) -> None:
     s, t = sp.symbols("s t", real=True)
     weight = sp.exp(s) / (sp.exp(s) + sp.exp(t))
@@ -72,32 +60,9 @@ def test_softmax_is_no_entrywise_map(evidence: EvidenceLog) -> None:
     record_identity(evidence, "scaled_softmax", on="correction")
 
 
-@claim(
-    id="gauge/lem-B.2",
-    source="gauge",
-    place="Lemma B.2",
-    statement=r"If $\mathrm{MHA}(X;\theta') = \mathrm{MHA}(X;\theta)$ for all $X$, some permutation $\sigma$ has "
-    r"$\alpha_i(X;\theta') = \alpha_{\sigma(i)}(X;\theta)$ for all $X$ and $i$.",
-    verdict="holds-if",
-    condition=IDENTIFIABLE,
-    remark="The printed proof rests on (29), which no input satisfies; poles of the function along a complex line do "
-    "the work instead.",
-)
-@claim(
-    id="gauge/B.2-cases",
-    source="gauge",
-    place="B.2, end of the proof",
-    statement=r"The correspondence of heads found on isolating inputs extends to all inputs by continuity, as "
-    r"isolating inputs are dense.",
-    verdict="refuted",
-    correction=r"The constructed inputs satisfy $XW_Q^{(i)} = XW_K^{(i)}$, a proper subspace (and isolate nothing, by "
-    r"(29)). What does extend is the function itself, to complex inputs $\lambda x$: under the conditions of Lemma B.2 "
-    r"its poles determine $\{(M_i, N_i)\}$.",
-    remark="The case distinction also takes for granted that a mixture of heads differs from one head's value; with "
-    r"$M_1 = M_2$ it need not.",
-)
+@checks("lem-B.2", "B.2-cases")
 def test_attention_weights(evidence: EvidenceLog) -> None:
-    lemma, cases = "gauge/lem-B.2", "gauge/B.2-cases"
+    lemma, cases = "lem-B.2", "B.2-cases"
     record_counterexamples(evidence, lemma)
     record_density(evidence, cases)
     for claim_id, on in ((lemma, "condition"), (cases, "correction")):

@@ -5,45 +5,19 @@ from __future__ import annotations
 import torch
 from hypothesis import strategies as st
 
+from proofs_checks.gauge.algebra import group
 from proofs_checks.gauge.proof_relabelings import kept_on_symbols, record_enumeration, relabelings
-from proofs_checks.gauge.sharing_support import STABILISER, relabelled, shared
+from proofs_checks.gauge.sharing_support import relabelled, shared
 from symgauge import strategies as sg
 from symgauge.architecture import Architecture, Rotary
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal, for_all
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal, for_all
 from symgauge.models.reference import random_parameters
 from symgauge.numeric import assert_changes, measure_invariance, random_inputs
-from symgauge.symbolic import group
 from symgauge.symmetries.discrete import HeadPermutation
 from symgauge.wiring import wire
 
 
-@claim(
-    id="gauge/thm-3.2c",
-    source="gauge",
-    place="Theorem 3.2, discrete part",
-    statement=r"The discrete part is $S_h\times S_g$, acting by independent relabelings of query heads and key/value "
-    r"groups.",
-    verdict="refuted",
-    correction=STABILISER,
-    remark=r"If $m$ is relabelled along, $S_h\times S_g$ maps one architecture to another and is no symmetry of "
-    r"either.",
-)
-@claim(
-    id="gauge/abs-13",
-    source="gauge",
-    place="Abstract",
-    statement=r"For GQA and MQA the gauge group is $(GL(d_k)^g\times GL(d_v)^g)\times(S_h\times S_g)$.",
-    verdict="refuted",
-    correction=STABILISER + r" The product with the continuous part is semidirect.",
-)
-@claim(
-    id="gauge/B.7-disc",
-    source="gauge",
-    place="B.7",
-    statement=r"Reindexings of query heads by $S_h$ and of groups by $S_g$ are harmless.",
-    verdict="refuted",
-    correction=STABILISER,
-)
+@checks("thm-3.2c", "abs-13", "B.7-disc")
 def test_discrete_part(evidence: EvidenceLog) -> None:
     record_enumeration(
         evidence,
@@ -98,22 +72,7 @@ def test_discrete_part(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/cor-3.3b",
-    source="gauge",
-    place="Corollary 3.3, discrete part",
-    statement=r"With rotary positions and sharing the discrete part is $S_h\times S_g$.",
-    verdict="refuted",
-    correction=STABILISER,
-)
-@claim(
-    id="gauge/App-D.1b",
-    source="gauge",
-    place="Appendix D.1",
-    statement=r"The proof of Corollary 3.3 keeps the discrete factor $S_h\times S_g$ of Theorem 3.2.",
-    verdict="refuted",
-    correction=STABILISER,
-)
+@checks("cor-3.3b", "App-D.1b")
 def test_rotary_discrete_part(evidence: EvidenceLog) -> None:
     record_enumeration(
         evidence,

@@ -6,9 +6,9 @@ from random import Random
 
 import sympy as sp
 
+from proofs_checks.gauge.algebra import balancing, projection
 from proofs_checks.gauge.symbolic_support import is_zero, proves
-from symgauge.claims import EvidenceLog, at_least, claim, equal
-from symgauge.symbolic import balancing, projection
+from symgauge.claims import EvidenceLog, at_least, checks, equal
 from symgauge.symbolic.identities import d, d_k, d_v, matrix
 from symgauge.symbolic.instances import general_matrix
 from symgauge.symbolic.proof import prove_equal
@@ -22,14 +22,7 @@ PAIRS = (
 )
 
 
-@claim(
-    id="gauge/eq-83",
-    source="gauge",
-    place="(83)",
-    statement=r"$(W_QA, W_KA^{-\top})$ has balanced Gram matrices exactly when $A^\top G_QA = A^{-1}G_KA^{-\top}$.",
-    verdict="holds",
-    remark=r"Equivalently $BG_QB = G_K$ with $B = AA^\top$.",
-)
+@checks("eq-83")
 def test_balance_equation(evidence: EvidenceLog) -> None:
     w_q, w_k, a = matrix("W_Q", d, d_k), matrix("W_K", d, d_k), matrix("A", d_k, d_k)
     left, right = (w_q * a).T * (w_q * a), (w_k * a.I.T).T * (w_k * a.I.T)
@@ -52,29 +45,9 @@ def test_balance_equation(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/eq-84",
-    source="gauge",
-    place="(84)",
-    statement=r"$A = G_Q^{-1/4}(G_Q^{1/2}G_KG_Q^{1/2})^{1/2}G_Q^{-1/4}$ solves (83), being the matrix geometric mean.",
-    verdict="refuted",
-    correction=r"$A = (G_Q^{-1}\# G_K)^{1/2}\,O$ with any orthogonal $O$ solves it, where $T = G_Q^{-1}\# G_K$ is "
-    r"the positive solution of $TG_QT = G_K$.",
-    remark=r"(84) is neither $T$ nor $T^{1/2}$.",
-)
-@claim(
-    id="gauge/alg-2",
-    source="gauge",
-    place="Algorithm 2",
-    statement=r"$A = \mathrm{MatrixGeometricMean}(G_Q^{-1}, G_K)$ balances the Gram matrices of queries and keys.",
-    verdict="refuted",
-    correction=r"That $A = T$ exchanges the two Gram matrices, so that applying it twice undoes it; $A = T^{1/2}$ "
-    r"balances, and "
-    r"$O(d_k)\times O(d_v)$ remains.",
-    remark="Algorithm 2 and (84) also differ from each other.",
-)
+@checks("eq-84", "alg-2")
 def test_balancing(evidence: EvidenceLog) -> None:
-    formula, algorithm = "gauge/eq-84", "gauge/alg-2"
+    formula, algorithm = "eq-84", "alg-2"
     printed = [pair.imbalance(pair.formula_84) for pair in PAIRS]
     evidence.exact(
         "(84), every root exact, on rational Gram matrices",
@@ -126,16 +99,7 @@ def test_balancing(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/prop-E.9b",
-    source="gauge",
-    place="Proposition E.9",
-    statement=r"The form (balanced $W_Q$, $W_K$; orthonormal $W_V$; heads ordered) is unique up to discrete "
-    r"symmetries.",
-    verdict="refuted",
-    correction=r"It leaves exactly $O(d_k)^h\times O(d_v)^h$, of dimension $h[d_k(d_k-1)/2+d_v(d_v-1)/2]$.",
-    remark="48,384 of the 98,304 dimensions of a GPT-2 small layer stay free.",
-)
+@checks("prop-E.9b")
 def test_canonical_form_is_not_unique(evidence: EvidenceLog) -> None:
     w_q, w_k, v_q, v_k = balancing.same_gram_different_weights()
     same = is_zero(w_q * w_k.T - v_q * v_k.T) and is_zero(w_q.T * w_q - w_k.T * w_k, v_q.T * v_q - v_k.T * v_k)
@@ -180,20 +144,7 @@ def test_canonical_form_is_not_unique(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/alg-2-C",
-    source="gauge",
-    place="Algorithm 2",
-    statement=r"$C = (W_V^\top W_V)^{-1/2}$, $W_O\mapsto C^{-1}W_O$ makes $W_V$ orthonormal and keeps the function.",
-    verdict="holds",
-)
-@claim(
-    id="gauge/E.9-C",
-    source="gauge",
-    place="E.9",
-    statement=r"After $C = (W_V^\top W_V)^{-1/2}$ the values satisfy $(W_VC)^\top(W_VC) = I$.",
-    verdict="holds",
-)
+@checks("alg-2-C", "E.9-C")
 def test_orthonormal_values(evidence: EvidenceLog) -> None:
     w_v, w_o, r = matrix("W_V", d, d_v), matrix("W_O", d_v, d), matrix("R", d_v, d_v)
     facts = Facts(symmetric=(r,), equations=((w_v.T * w_v, r * r),))  # R is the positive root of W_VᵀW_V, and C = R⁻¹
@@ -209,19 +160,7 @@ def test_orthonormal_values(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/alg-3",
-    source="gauge",
-    place="Algorithm 3",
-    statement=r"Subtracting $(W_QZ, -W_KZ^\top)$ with $Z = (W_Q^\dagger G_Q-(W_K^\dagger G_K)^\top)/2$ projects a "
-    r"gradient on the "
-    r"orthogonal complement of the gauge orbit.",
-    verdict="refuted",
-    correction=r"The orthogonal projection has $(W_Q^\top W_Q)Z+Z(W_K^\top W_K) = W_Q^\top G_Q-G_K^\top W_K$; on "
-    r"a true gradient it is the identity.",
-    remark=r"Algorithm 3 is an oblique projection along the orbit; it agrees with the orthogonal one when "
-    r"$W_Q^\top W_Q = W_K^\top W_K = cI$.",
-)
+@checks("alg-3")
 def test_gradient_projection(evidence: EvidenceLog) -> None:
     weights = sp.Matrix([1]), sp.Matrix([2])
     gradient = sp.Matrix([2]), sp.Matrix([1])

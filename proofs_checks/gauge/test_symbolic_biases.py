@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from proofs_checks.gauge.symbolic_support import is_zero, proves, record_identity
-from symgauge.claims import EvidenceLog, claim, equal
+from symgauge.claims import EvidenceLog, checks, equal
 from symgauge.symbolic.functions import RowSoftmax
 from symgauge.symbolic.identities import d, d_k, matrix, n, ones
 from symgauge.symbolic.proof import prove_equal
@@ -18,35 +18,9 @@ ONE = ones(n)
 INVERSE = matrix("W_K⁺", d_k, d)  # a left inverse of W_K
 
 
-@claim(
-    id="gauge/eq-10..11",
-    source="gauge",
-    place="(10)–(11)",
-    statement=r"$(XW_QA+b_Q')(XW_KA^{-\top}+b_K')^\top$ expands into $XW_QAA^{-1}W_K^\top X^\top + XW_QAb_K'^\top + "
-    r"b_Q'A^{-1}W_K^\top X^\top + b_Q'b_K'^\top$.",
-    verdict="holds",
-    remark=r"Read with matching brackets: printed is $(A^{-1})W_K)^\top$.",
-)
-@claim(
-    id="gauge/eq-12..14",
-    source="gauge",
-    place="(12)–(14)",
-    statement=r"The scores are those of $(b_Q, b_K)$ for all $X$ exactly when $XW_QAb_K'^\top = XW_Qb_K^\top$, "
-    r"$b_Q'A^{-1}W_K^\top X^\top = b_QW_K^\top X^\top$ and $b_Q'b_K'^\top = b_Qb_K^\top$.",
-    verdict="holds",
-    remark="For the model only the second is needed: the first and the third are constant along the keys, and "
-    "softmax ignores them.",
-)
-@claim(
-    id="gauge/eq-15..16",
-    source="gauge",
-    place="(15)–(16)",
-    statement=r"The solutions are $b_K' = b_KA^{-\top}$ and $b_Q' = b_QA$, and the third condition is then automatic.",
-    verdict="holds",
-    remark="Uses the full column rank of $W_K$.",
-)
+@checks("eq-10..11", "eq-12..14", "eq-15..16")
 def test_biased_bilinear_form(evidence: EvidenceLog) -> None:
-    expansion, conditions, solutions = "gauge/eq-10..11", "gauge/eq-12..14", "gauge/eq-15..16"
+    expansion, conditions, solutions = "eq-10..11", "eq-12..14", "eq-15..16"
     moved = (X * W_Q * A + ONE * new_Q) * (X * W_K * A.I.T + ONE * new_K).T
     expanded = (
         X * W_Q * W_K.T * X.T
@@ -129,17 +103,7 @@ def separate_coefficients() -> bool:
     return found.keys() == expected.keys() and all(sp.cancel(found[m] - expected[m]) == 0 for m in expected)
 
 
-@claim(
-    id="gauge/tab1-A3",
-    source="gauge",
-    place="Table 1, A3",
-    statement=r"In standard implementations biases are absent or transform covariantly, so they add no symmetry.",
-    verdict="refuted",
-    correction=r"Biases of queries, keys, values and outputs add $h(d_k+d_v)$ free dimensions: $b_K$ is free, and "
-    r"$(b_V, b_O)$ can be "
-    r"shifted against each other.",
-    remark="GPT-2 and BERT have all four biases: 1,536 dimensions per layer at $h = 12$, $d_k = d_v = 64$.",
-)
+@checks("tab1-A3")
 def test_free_biases(evidence: EvidenceLog) -> None:
     x = sp.Matrix([[2], [-1], [3]])
     q, k, shifted = x, x, x + sp.ones(3, 1)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sympy as sp
 
+from proofs_checks.gauge.algebra import logarithm
+from proofs_checks.gauge.algebra import scalar_model as model
 from proofs_checks.gauge.symbolic_support import is_zero, proves
-from symgauge.claims import EvidenceLog, claim, equal
-from symgauge.symbolic import linear, logarithm
-from symgauge.symbolic import scalar_model as model
+from symgauge.claims import EvidenceLog, checks, equal
+from symgauge.symbolic import linear
 from symgauge.symbolic.identities import d_k, matrix
 from symgauge.symbolic.proof import prove_equal
 from symgauge.symbolic.words import Facts
@@ -15,24 +16,7 @@ from symgauge.symbolic.words import Facts
 q, k, t = model.q, model.k, sp.Symbol("t", real=True)
 
 
-@claim(
-    id="gauge/thm-E.5",
-    source="gauge",
-    place="Theorem E.5",
-    statement=r"Any two gauge-equivalent $\theta_1, \theta_2\in\Theta_0$ are joined by a continuous path of "
-    r"constant loss in $\Theta_0$.",
-    verdict="refuted",
-    correction=r"If they differ by an element of the identity component, $A = OS$ with $O = e^\Omega$, $S = e^P$, then "
-    r"$\theta_1\cdot e^{t\Omega}e^{tP}$ joins them; otherwise they may lie in different components of the fibre.",
-)
-@claim(
-    id="gauge/sec5-8",
-    source="gauge",
-    place="§5.3",
-    statement=r"Two configurations that differ by a gauge transformation are connected by a path of constant loss.",
-    verdict="refuted",
-    correction=r"True inside one component of the orbit; $GL(d)$ has two components and $S_h$ is discrete.",
-)
+@checks("thm-E.5", "sec5-8")
 def test_paths_of_constant_loss(evidence: EvidenceLog) -> None:
     ends = [model.at(model.LOSS, *point) for point in ((1, 1), (-1, -1))]
     evidence.proof(
@@ -61,14 +45,7 @@ def two_exponential_path() -> tuple[sp.Matrix, sp.Matrix, sp.Matrix, sp.Matrix]:
     return a, (w_q * a * (w_k * inverse.T).T).applyfunc(sp.simplify), w_q, w_k
 
 
-@claim(
-    id="gauge/eq-78",
-    source="gauge",
-    place="(78)",
-    statement=r"Every element of the identity component is a single exponential, $(A_i, C_i) = (e^{X_i}, e^{Y_i})$.",
-    verdict="refuted",
-    correction=r"A product of two exponentials always suffices, by the polar decomposition $A = OS$ with $\det O = 1$.",
-)
+@checks("eq-78")
 def test_exponentials(evidence: EvidenceLog) -> None:
     m = sp.diag(-1, -2)
     x = sp.Matrix(2, 2, sp.symbols("x0:4", real=True))
@@ -107,25 +84,9 @@ def test_exponentials(evidence: EvidenceLog) -> None:
     evidence.control("the criterion accepts $-I_2 = e^{\\pi J}$", logarithm.has_real_logarithm(half_turn), kind="exact")
 
 
-@claim(
-    id="gauge/sec5-9",
-    source="gauge",
-    place="§5.3",
-    statement=r"The Hessian necessarily has at least $L\,h(d_k^2+d_v^2)$ zero eigenvalues from gauge directions.",
-    verdict="refuted",
-    correction=r"At critical points: $Hv = -(Dv)^\top\nabla L$ along every gauge direction $v$, so $Hv = 0$ where "
-    r"$\nabla L = 0$.",
-)
-@claim(
-    id="gauge/sec5-1",
-    source="gauge",
-    place="§5.1",
-    statement=r"The loss is constant along $\exp(tX)$, so the curvature in these directions is zero.",
-    verdict="holds-if",
-    condition=r"At critical points.",
-)
+@checks("sec5-9", "sec5-1")
 def test_hessian_of_gauge_directions(evidence: EvidenceLog) -> None:
-    everywhere, flat = "gauge/sec5-9", "gauge/sec5-1"
+    everywhere, flat = "sec5-9", "sec5-1"
     hessian = model.at(model.HESSIAN, 1, 2)
     evidence.exact(
         "zero eigenvalues of the Hessian at $(q,k) = (1,2)$, one expected",
@@ -168,16 +129,7 @@ def hessian_identity() -> bool:
     return True
 
 
-@claim(
-    id="gauge/sec5-7",
-    source="gauge",
-    place="§5.3",
-    statement=r"Gauge orbits explain linear mode connectivity between independently trained models.",
-    verdict="refuted",
-    correction=r"Orbits are curved: inside a component a gauge path of constant loss exists, the straight segment "
-    r"has none.",
-    remark="Independently trained models need not lie on one orbit at all.",
-)
+@checks("sec5-7")
 def test_straight_segments(evidence: EvidenceLog) -> None:
     start, end = sp.Matrix([1, 1]), sp.Matrix([2, sp.Rational(1, 2)])
     middle = (start + end) / 2

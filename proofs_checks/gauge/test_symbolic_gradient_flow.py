@@ -6,9 +6,9 @@ from random import Random
 
 import sympy as sp
 
+from proofs_checks.gauge.algebra import scalar_model as model
 from proofs_checks.gauge.symbolic_support import proves
-from symgauge.claims import EvidenceLog, claim, equal
-from symgauge.symbolic import scalar_model as model
+from symgauge.claims import EvidenceLog, checks, equal
 from symgauge.symbolic.identities import d, d_k, matrix
 from symgauge.symbolic.instances import general_matrix
 from symgauge.symbolic.proof import prove_equal
@@ -23,27 +23,7 @@ def gradient_flow_of_product(w_q: sp.MatrixSymbol, w_k: sp.MatrixSymbol) -> sp.M
     return e * w_k * w_k.T + w_q * w_q.T * e
 
 
-@claim(
-    id="gauge/thm-E.4a",
-    source="gauge",
-    place="Theorem E.4",
-    statement=r"Gradient descent on $\Theta$ is optimisation on $\Theta/G_{\max}$: the gradient flow induces a "
-    r"flow on the quotient.",
-    verdict="refuted",
-    correction=r"It descends to $\Theta/K$ with $K = (O(d_k)^h\times O(d_v)^h)\rtimes S_h$ only; the "
-    r"natural-gradient flow with $F^+$ "
-    r"descends to $\Theta/G_{\max}$.",
-)
-@claim(
-    id="gauge/sec5-3",
-    source="gauge",
-    place="§5.2",
-    statement=r"Since $\nabla L$ is orthogonal to the orbits, optimisation proceeds on $\Theta_0/G_{\max}$.",
-    verdict="refuted",
-    correction=r"The gradient is orthogonal to the orbits, but how fast the function moves depends on the point "
-    r"of the orbit; only the "
-    r"orthogonal subgroup $K$ can be divided out.",
-)
+@checks("thm-E.4a", "sec5-3")
 def test_no_flow_on_the_quotient(evidence: EvidenceLog) -> None:
     half = sp.Rational(1, 2)
     speeds = [model.at(model.product_velocity(), *point) for point in ((1, 2), (half, 4))]
@@ -103,15 +83,7 @@ def projector(j: sp.Matrix) -> sp.Matrix:
     return basis * (basis.T * basis).inv() * basis.T
 
 
-@claim(
-    id="gauge/thm-E.4b",
-    source="gauge",
-    place="(76)",
-    statement=r"The gradient flow preserves the gauge orbit.",
-    verdict="refuted",
-    correction=r"It is orthogonal to the orbit, and leaves it wherever $\nabla L\ne0$; it conserves $W_Q^\top "
-    r"W_Q-W_K^\top W_K$.",
-)
+@checks("thm-E.4b")
 def test_flow_leaves_the_orbit(evidence: EvidenceLog) -> None:
     speed = model.at(model.product_velocity(), 1, 2)
     evidence.exact(

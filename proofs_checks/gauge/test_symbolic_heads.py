@@ -8,15 +8,15 @@ import sympy as sp
 import torch
 from torch import Tensor
 
+from proofs_checks.gauge.algebra import head_mixing
+from proofs_checks.gauge.algebra.group import GaugeElement, act, compose, invariants, inverse, random_element
 from proofs_checks.gauge.symbolic_support import is_zero, proves
 from symgauge.architecture import Architecture
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.models.reference import random_parameters
 from symgauge.numeric import assert_changes, measure_invariance, random_inputs
 from symgauge.profiles import scale
-from symgauge.symbolic import head_mixing
 from symgauge.symbolic.dimensions import h
-from symgauge.symbolic.group import GaugeElement, act, compose, invariants, inverse, random_element
 from symgauge.symbolic.identities import d, d_k, d_v, matrix
 from symgauge.symbolic.instances import general_matrix
 from symgauge.symbolic.proof import prove_equal
@@ -25,28 +25,9 @@ from symgauge.symbolic.words import Facts
 from symgauge.symmetries.base import Roles
 
 
-@claim(
-    id="gauge/def-3.1",
-    source="gauge",
-    place="Definition 3.1, (6)–(7)",
-    statement=r"(6)–(7) define an action of the semidirect product of $GL(d_k)^h\times GL(d_v)^h$ and $S_h$ on "
-    r"parameters.",
-    verdict="holds",
-    remark=r"It is a right action, $\theta\cdot(A,\sigma)\cdot(B,\tau) = \theta\cdot(A\,(B\circ\sigma^{-1}), "
-    r"\sigma\circ\tau)$, of the "
-    r"wreath product $(GL(d_k)\times GL(d_v))\wr S_h$.",
-)
-@claim(
-    id="gauge/def-3.1b",
-    source="gauge",
-    place="Definition 3.1 against the abstract, §1, Theorem 3.6, (48)",
-    statement=r"The group is $(GL(d_k)^h\times GL(d_v)^h)\rtimes S_h$ and also $(GL(d_k)^h\times GL(d_v)^h)\times "
-    r"S_h$.",
-    verdict="inconsistent",
-    correction=r"The product is semidirect, not direct, for $h\ge2$.",
-)
+@checks("def-3.1", "def-3.1b")
 def test_action(evidence: EvidenceLog) -> None:
-    action, product = "gauge/def-3.1", "gauge/def-3.1b"
+    action, product = "def-3.1", "def-3.1b"
     point = random_attention(d=4, d_k=2, d_v=3, groups=(0, 1, 2))
     w_k, a, b = matrix("W_K", d, d_k), matrix("A", d_k, d_k), matrix("B", d_k, d_k)
     evidence.proof(
@@ -101,17 +82,7 @@ def test_action(evidence: EvidenceLog) -> None:
     evidence.exact("it does not: the product is semidirect", not commute, on="correction", only=product)
 
 
-@claim(
-    id="gauge/lem-B.6",
-    source="gauge",
-    place="Lemma B.6",
-    statement=r"A matrix $P\in GL(hd_v)$ acting on concatenated values ($W_O\mapsto P^{-1}W_O$) that preserves MHA has "
-    r"$P_{ii} = I_{d_v}$ and $P_{ij} = 0$, up to a permutation $P_\sigma$ of blocks.",
-    verdict="refuted",
-    correction=r"With $W_V$, $W_O$ of rank $hd_v$ and distinct $M_i$: exactly the $P = "
-    r"\operatorname{diag}(C_1,\dots,C_h)$ "
-    r"with any $C_i\in GL(d_v)$; no block permutation, since queries and keys stay.",
-)
+@checks("lem-B.6")
 def test_mixing_of_heads(evidence: EvidenceLog) -> None:
     one = head_mixing.head_changes(sp.Matrix([1, 0]), sp.Matrix([[0, 1]]), sp.Matrix([[2]]), 1)
     evidence.exact(

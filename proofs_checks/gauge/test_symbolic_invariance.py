@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sympy as sp
 
+from proofs_checks.gauge.algebra.commutant import CirclePoint, rotation_matrix
 from proofs_checks.gauge.symbolic_support import is_zero, proves, record_identity
-from symgauge.claims import EvidenceLog, claim
-from symgauge.symbolic.commutant import CirclePoint, rotation_matrix
+from symgauge.claims import EvidenceLog, checks
 from symgauge.symbolic.functions import RowSoftmax
 from symgauge.symbolic.identities import d, d_k, d_v, matrix, n
 from symgauge.symbolic.proof import prove_equal, refute
@@ -17,14 +17,7 @@ A = matrix("A", d_k, d_k)
 SHEAR = sp.Matrix([[1, 1], [0, 1]])
 
 
-@claim(
-    id="gauge/intro-1",
-    source="gauge",
-    place="§1",
-    statement=r"Attention scores depend only on $QK^\top = XW_QW_K^\top X^\top$, and the value path only on $W_VW_O$.",
-    verdict="holds",
-    remark="For the layer of (1)–(3): no biases, no rotary positions, no normalisation of queries and keys.",
-)
+@checks("intro-1")
 def test_products_are_all_that_is_seen(evidence: EvidenceLog) -> None:
     w_v, w_o = matrix("W_V", d, d_v), matrix("W_O", d_v, d)
     m, product = matrix("M", d, d), matrix("N", d, d)
@@ -46,28 +39,13 @@ def test_products_are_all_that_is_seen(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/intro-2",
-    source="gauge",
-    place="§1",
-    statement=r"$(W_Q, W_K)\mapsto(W_QA, W_K(A^{-1})^\top)$ and $(W_V, W_O)\mapsto(W_VC, C^{-1}W_O)$ leave the scores "
-    r"and the value path unchanged, for any invertible $A$ and $C$.",
-    verdict="holds",
-)
+@checks("intro-2")
 def test_the_two_actions(evidence: EvidenceLog) -> None:
     record_identity(evidence, "query_key")
     record_identity(evidence, "value_output")
 
 
-@claim(
-    id="gauge/eq-20..22",
-    source="gauge",
-    place="(20)–(22)",
-    statement=r"$Q'K'^\top = XW_QA\,(A^{-1})^\top W_K^\top X^\top = XW_Q\,I\,W_K^\top X^\top$.",
-    verdict="refuted",
-    correction=r"$Q'K'^\top = XW_QA\,((A^{-1})^\top)^\top W_K^\top X^\top = XW_QAA^{-1}W_K^\top X^\top$.",
-    remark=r"A transpose is lost: $A(A^{-1})^\top = I$ only for symmetric $A$. The conclusion (23) stands.",
-)
+@checks("eq-20..22")
 def test_the_printed_chain(evidence: EvidenceLog) -> None:
     plain = X * W_Q * W_K.T * X.T
     printed = X * W_Q * A * A.I.T * W_K.T * X.T
@@ -91,27 +69,10 @@ def test_the_printed_chain(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/eq-23",
-    source="gauge",
-    place="(23)",
-    statement=r"Under $(W_QA, W_KA^{-\top})$ the scores are unchanged: $Q_i'(K_i')^\top = Q_iK_i^\top$.",
-    verdict="holds",
-    remark="True although the chain (20)–(22) leading to it is misprinted.",
-)
-@claim(
-    id="gauge/rem-A.7-3",
-    source="gauge",
-    place="Remark A.7(3)",
-    statement=r"The scale $1/\sqrt{d_k}$ is mathematically essential: it ensures that gauge transformations keep the "
-    r"softmax distribution.",
-    verdict="refuted",
-    correction=r"Every constant scale $c$ does: $\operatorname{softmax}(c\,QK^\top)$ is unchanged under $(W_QA, "
-    r"W_KA^{-\top})$.",
-)
+@checks("eq-23", "rem-A.7-3")
 def test_scores_and_their_scale(evidence: EvidenceLog) -> None:
-    record_identity(evidence, "query_key", only="gauge/eq-23")
-    scale = "gauge/rem-A.7-3"
+    record_identity(evidence, "query_key", only="eq-23")
+    scale = "rem-A.7-3"
     one = RowSoftmax(X * W_Q * (X * W_K).T)
     moved = RowSoftmax(X * W_Q * A * (X * W_K * A.I.T).T)
     evidence.proof(
@@ -123,25 +84,12 @@ def test_scores_and_their_scale(evidence: EvidenceLog) -> None:
     record_identity(evidence, "scaled_softmax", on="correction", only=scale)
 
 
-@claim(
-    id="gauge/eq-24..26",
-    source="gauge",
-    place="(24)–(26)",
-    statement=r"$A_i'(X)W_{O,i}' = \alpha_i XW_V^{(i)}C_i\,C_i^{-1}W_{O,i} = A_i(X)W_{O,i}$.",
-    verdict="holds",
-)
+@checks("eq-24..26")
 def test_value_output(evidence: EvidenceLog) -> None:
     record_identity(evidence, "value_output")
 
 
-@claim(
-    id="gauge/eq-33..36",
-    source="gauge",
-    place="(33)–(36)",
-    statement=r"The flows $W_Qe^{tX}$, $W_Ke^{-tX^\top}$, $W_Ve^{tY}$, $e^{-tY}W_O$ keep $QK^\top$ and $VW_O$ for "
-    r"all $t$.",
-    verdict="holds",
-)
+@checks("eq-33..36")
 def test_flows(evidence: EvidenceLog) -> None:
     w_v, w_o = matrix("W_V", d, d_v), matrix("W_O", d_v, d)
     e, f = matrix("E", d_k, d_k), matrix("F", d_v, d_v)  # e^{tX} and e^{tY}, whose inverses are e^{−tX}, e^{−tY}
@@ -160,16 +108,7 @@ def test_flows(evidence: EvidenceLog) -> None:
     evidence.control("$e^{-tX}$ in place of $e^{-tX^\\top}$", wrong != q * k.T, kind="exact")
 
 
-@claim(
-    id="gauge/ex-A.4",
-    source="gauge",
-    place="Example A.4, (17)–(19)",
-    statement=r"For $W_Q = I_2$, $W_K = \begin{pmatrix}2&1\\1&3\end{pmatrix}$, $A = "
-    r"\begin{pmatrix}2&1\\0&1\end{pmatrix}$: "
-    r"$W_K' = \begin{pmatrix}1/2&1\\-1&3\end{pmatrix}$, and $W_Q'W_K'^\top = W_QW_K^\top$.",
-    verdict="holds",
-    remark="Here $d = d_k = 2$, so assumption A6 ($d \\ge 2d_k$) does not hold in the paper's own example.",
-)
+@checks("ex-A.4")
 def test_worked_example(evidence: EvidenceLog) -> None:
     w_q, w_k, a = sp.eye(2), sp.Matrix([[2, 1], [1, 3]]), sp.Matrix([[2, 1], [0, 1]])
     half = sp.Rational(1, 2)
@@ -181,14 +120,6 @@ def test_worked_example(evidence: EvidenceLog) -> None:
     evidence.control("$A^{-1}$ in place of $A^{-\\top}$", wrong != w_q * w_k.T, kind="exact")
 
 
-@claim(
-    id="gauge/B.7-inv",
-    source="gauge",
-    place="B.7, invariance",
-    statement=r"With shared $(W_K^{(r)}, W_V^{(r)})$, one $A_r$ and one $C_r$ per group, acting on all query and "
-    r"output "
-    r"maps of the group, leave the output unchanged.",
-    verdict="holds",
-)
+@checks("B.7-inv")
 def test_shared_groups(evidence: EvidenceLog) -> None:
     record_identity(evidence, "shared_group")

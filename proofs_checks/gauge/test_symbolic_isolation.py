@@ -7,7 +7,7 @@ from random import Random
 import sympy as sp
 
 from proofs_checks.gauge.symbolic_support import is_zero, proves
-from symgauge.claims import EvidenceLog, claim, equal
+from symgauge.claims import EvidenceLog, checks, equal
 from symgauge.symbolic import linear
 from symgauge.symbolic.functions import RowSoftmax
 from symgauge.symbolic.identities import d, matrix, n, ones
@@ -15,25 +15,9 @@ from symgauge.symbolic.instances import general_matrix
 from symgauge.symbolic.proof import prove_equal
 
 
-@claim(
-    id="gauge/eq-29",
-    source="gauge",
-    place="(29)",
-    statement=r"Inputs exist with $\|\alpha_i-I_n\|_F<\varepsilon$ and $\|\alpha_j\|_F<\varepsilon$ for all $j\ne i$.",
-    verdict="refuted",
-    correction=r"Rows of $\alpha_j$ sum to one, so $\|\alpha_j\|_F\ge1$ always, with equality exactly for uniform "
-    r"attention.",
-)
-@claim(
-    id="gauge/prop-A.1d",
-    source="gauge",
-    place="Proposition A.1, proof",
-    statement=r"Small scores of a head give near-zero attention weights after softmax.",
-    verdict="refuted",
-    correction=r"Zero scores give uniform weights $1/n$.",
-)
+@checks("eq-29", "prop-A.1d")
 def test_no_head_can_be_switched_off(evidence: EvidenceLog) -> None:
-    norm, small = "gauge/eq-29", "gauge/prop-A.1d"
+    norm, small = "eq-29", "prop-A.1d"
     size = 3
     row = sp.Matrix([[*sp.symbols("p0:2", real=True)]])
     row = row.row_join(sp.Matrix([[1 - sum(row)]]))
@@ -74,15 +58,7 @@ def test_no_head_can_be_switched_off(evidence: EvidenceLog) -> None:
     evidence.exact("it is uniform", is_zero(softmax - uniform), on="correction", only=small)
 
 
-@claim(
-    id="gauge/eq-30",
-    source="gauge",
-    place="(30)",
-    statement=r"For inputs isolating head $i$ the output reduces to $\alpha_iV_iW_{O,i}+O(\varepsilon)$.",
-    verdict="refuted",
-    correction=r"The other heads contribute $\frac1n\mathbf 1\mathbf 1^\top X\sum_{j\ne i}N_j$ when their scores "
-    r"vanish.",
-)
+@checks("eq-30")
 def test_other_heads_contribute(evidence: EvidenceLog) -> None:
     x, product = sp.eye(2), sp.eye(2)
     contribution = sp.ones(2) / 2 * x * product
@@ -101,26 +77,9 @@ def test_other_heads_contribute(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/prop-A.1b",
-    source="gauge",
-    place="Proposition A.1, proof",
-    statement=r"If $[W_Q, W_K]$ has rank $2d_k$, then $v_jW_Q = v_jW_K = \sqrt{d_k}\,e_j$ is solvable for $j = "
-    r"1,\dots,n\le d_k$, and gives "
-    r"$(XW_Q)(XW_K)^\top = d_kI_n$.",
-    verdict="holds",
-)
-@claim(
-    id="gauge/prop-A.1c",
-    source="gauge",
-    place="Proposition A.1, proof",
-    statement=r"For the input $\lambda X^{(i)}$ one has $Q_iK_i^\top/\sqrt{d_k} = \lambda^2I_n$.",
-    verdict="refuted",
-    correction=r"It is $\lambda^2\sqrt{d_k}\,I_n$.",
-    remark=r"Harmless for the limit $\lambda\to\infty$.",
-)
+@checks("prop-A.1b", "prop-A.1c")
 def test_isolating_inputs(evidence: EvidenceLog) -> None:
-    solvable, scale = "gauge/prop-A.1b", "gauge/prop-A.1c"
+    solvable, scale = "prop-A.1b", "prop-A.1c"
     size, width = 4, 9  # d_k a square number, so that everything stays rational
     rng = Random(2)
     w_q, w_k = general_matrix(width, size, rng), general_matrix(width, size, rng)
@@ -146,26 +105,7 @@ def test_isolating_inputs(evidence: EvidenceLog) -> None:
     evidence.exact(r"it is $\sqrt{d_k}$", figures={"entry": equal(str(value), "2")}, on="correction", only=scale)
 
 
-@claim(
-    id="gauge/prop-A.1e",
-    source="gauge",
-    place="Proposition A.1, proof",
-    statement=r"The $v_j$ can moreover be chosen so that all other heads have queries and keys of size "
-    r"$O(\delta)$, $\delta$ arbitrary.",
-    verdict="refuted",
-    correction=r"Suppressing the other heads exactly takes $v\perp2(h-1)d_k$ general columns; with $d = hd_v$, "
-    r"$d_k = d_v$, $h\ge2$ these span "
-    r"$\mathbb R^d$, so $v = 0$.",
-)
-@claim(
-    id="gauge/prop-A.1f",
-    source="gauge",
-    place="Proposition A.1, proof",
-    statement=r"$d\ge2d_k$ is the exact condition for isolating a head.",
-    verdict="refuted",
-    correction=r"Suppressing the queries and keys of all other heads, for general parameters, takes $d\ge2hd_k$; "
-    r"GPT-2 has $768 < 1536$.",
-)
+@checks("prop-A.1e", "prop-A.1f")
 def test_suppressing_the_other_heads(evidence: EvidenceLog) -> None:
     rng = Random(3)
     first, second = general_matrix(2, 2, rng), general_matrix(2, 2, rng)  # [W_Q, W_K] of two heads, d = 2, d_k = 1

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sympy as sp
 
+from proofs_checks.gauge.algebra import linearised
 from proofs_checks.gauge.symbolic_support import is_zero, proves
-from symgauge.claims import EvidenceLog, at_least, claim, equal
+from symgauge.claims import EvidenceLog, at_least, checks, equal
 from symgauge.symbolic import lie_algebra as lie
-from symgauge.symbolic import linearised
 from symgauge.symbolic.identities import d, d_k, matrix
 from symgauge.symbolic.proof import prove_equal
 from symgauge.symbolic.tangent import Attention, random_attention
@@ -20,16 +20,7 @@ def points() -> list[Attention]:
     return [random_attention(d=w, d_k=k, d_v=v, groups=range(heads), seed=w) for w, k, v, heads in SIZES]
 
 
-@claim(
-    id="gauge/eq-32",
-    source="gauge",
-    place="(32)",
-    statement=r"If $X(\delta W_QW_K^\top + W_Q\delta W_K^\top)X^\top = 0$ for all $X$, then "
-    r"$\delta W_QW_K^\top + W_Q\delta W_K^\top = 0$.",
-    verdict="holds",
-    remark=r"Inputs need $n \ge 2$ tokens: one token leaves the skew part free, $xSx^\top = 0$. The paper states the "
-    r"first formula as (31), where the shapes do not match.",
-)
+@checks("eq-32")
 def test_linearised_condition(evidence: EvidenceLog) -> None:
     evidence.proof("the derivative of the scores, for every size", proves(linearised.prove_score_derivative))
     size = 4
@@ -55,14 +46,7 @@ def test_linearised_condition(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/B.3-perp",
-    source="gauge",
-    place="B.3, after (32)",
-    statement=r"With $W_Q$, $W_K$ of full column rank, (32) forces $\Delta_\perp = 0$ and "
-    r"$\delta W_K = -W_KX_i^\top$ where $X_i = W_Q^\dagger\delta W_Q$.",
-    verdict="holds",
-)
+@checks("B.3-perp")
 def test_query_key_directions(evidence: EvidenceLog) -> None:
     evidence.proof(
         r"for every size: $\Pi\,\delta W_Q = 0$, where $\Pi W_Q = 0$",
@@ -91,15 +75,7 @@ def test_query_key_directions(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/B.3-vo",
-    source="gauge",
-    place="B.3, after (32)",
-    statement=r"Similarly, on $\Theta_0$, $\delta W_V = W_VY_i$ and $\delta W_{O,i} = -Y_iW_{O,i}$ for some "
-    r"$Y_i\in\mathfrak{gl}(d_v)$.",
-    verdict="holds-if",
-    condition=r"$\operatorname{rank} W_{O,i} = d_v$, which A1–A6 do not ask for.",
-)
+@checks("B.3-vo")
 def test_value_output_directions(evidence: EvidenceLog) -> None:
     w_v, w_o, moved = sp.Matrix([1, 0]), sp.zeros(1, 2), sp.Matrix([0, 1])
     keeps = is_zero(moved * w_o + w_v * sp.zeros(1, 2))
@@ -130,22 +106,7 @@ def test_value_output_directions(evidence: EvidenceLog) -> None:
     evidence.control("with $W_{O,1} = 0$ there is more", figures={"unexplained": at_least(extra, 1)}, kind="exact")
 
 
-@claim(
-    id="gauge/eq-73..74",
-    source="gauge",
-    place="(73)–(74)",
-    statement=r"$\delta W_Q = W_QE_{pq}$, $\delta W_K = -W_KE_{pq}^\top$ and $\delta W_V = W_VE_{rs}$, $\delta "
-    r"W_O = -E_{rs}W_O$ "
-    r"are the generators of $\mathfrak{g}_{\max}$.",
-    verdict="holds",
-)
-@claim(
-    id="gauge/prop-E.1d",
-    source="gauge",
-    place="E.1",
-    statement=r"The generators are linearly independent on $\Theta_0$ and span $h(d_k^2+d_v^2)$ dimensions per layer.",
-    verdict="holds",
-)
+@checks("eq-73..74", "prop-E.1d")
 def test_generators(evidence: EvidenceLog) -> None:
     evidence.proof("tangent to the fibre, for every size", proves(lie.prove_tangency))
     evidence.proof(

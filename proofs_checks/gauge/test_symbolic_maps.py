@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sympy as sp
 
+from proofs_checks.gauge.algebra import linearised
+from proofs_checks.gauge.algebra.group import GaugeElement, act, invariants, inverse, random_element
 from proofs_checks.gauge.symbolic_support import proves
-from symgauge.claims import EvidenceLog, claim, equal
-from symgauge.symbolic import linearised
-from symgauge.symbolic.group import GaugeElement, act, invariants, inverse, random_element
+from symgauge.claims import EvidenceLog, checks, equal
 from symgauge.symbolic.tangent import Attention, random_attention
 
 
@@ -21,25 +21,7 @@ def scaled_by_its_own_function(point: Attention, undo: bool = False) -> tuple[At
     return act(point, inverse(element) if undo else element), scale
 
 
-@claim(
-    id="gauge/thm-B.8",
-    source="gauge",
-    place="Theorem B.8, (45)–(48)",
-    statement=r"Every map $\varphi:\Theta_0\to\Theta_0$ that preserves MHA is one element of $G_{\max}$.",
-    verdict="refuted",
-    correction=r"True of points, not of maps: $\theta'$ and a general $\theta$ have one function exactly when "
-    r"$\theta'\in\theta\cdot G_{\max}$.",
-    remark="The statement on points is Theorem 3.6 with its conditions.",
-)
-@claim(
-    id="gauge/cor-B.9",
-    source="gauge",
-    place="Corollary B.9",
-    statement=r"$G_{\max}$ is the unique maximal group acting on $\Theta_0$ and preserving MHA.",
-    verdict="refuted",
-    correction=r"The maps $\theta\mapsto\theta\cdot A(\theta)$ with $A$ a function of the invariants form larger "
-    r"groups; their orbits are those of $G_{\max}$.",
-)
+@checks("thm-B.8", "cor-B.9")
 def test_maps_that_depend_on_the_point(evidence: EvidenceLog) -> None:
     points = [random_attention(d=3, d_k=2, d_v=2, groups=(0,), seed=seed) for seed in range(4)]
     moved = [scaled_by_its_own_function(point) for point in points]
@@ -70,15 +52,7 @@ def test_maps_that_depend_on_the_point(evidence: EvidenceLog) -> None:
     evidence.control("another point has other invariants", invariants(other) != invariants(points[0]), kind="exact")
 
 
-@claim(
-    id="gauge/eq-27..28",
-    source="gauge",
-    place="(27)–(28)",
-    statement=r"Permuting the heads leaves $\sum_iA_i(X)W_{O,i}$ unchanged.",
-    verdict="holds",
-    remark="All four matrices of a head move together; (6) writes the permutation as $\\sigma$, (27) as "
-    "$\\sigma^{-1}$.",
-)
+@checks("eq-27..28")
 def test_head_permutations(evidence: EvidenceLog) -> None:
     point = random_attention(d=4, d_k=2, d_v=3, groups=(0, 1, 2))
     heads = sp.symbols("f0:3")  # the summands A_i(X) W_O,i; the output is their sum, whatever they are
@@ -103,17 +77,7 @@ def test_head_permutations(evidence: EvidenceLog) -> None:
     evidence.control("queries permuted alone", invariants(broken) != invariants(point), kind="exact")
 
 
-@claim(
-    id="gauge/alg-4",
-    source="gauge",
-    place="Algorithm 4",
-    statement=r"Gauge fixing, Hungarian matching on "
-    r"$\|W_{Q,1}^{(i)}-W_{Q,2}^{(j)}\|_F+\|W_{K,1}^{(i)}-W_{K,2}^{(j)}\|_F$, and Procrustes for $W_Q$ "
-    r"give the $\theta_2'$ on the orbit nearest to $\theta_1$.",
-    verdict="refuted",
-    correction=r"The matching has to use invariants, $\|M_{1,i}-M_{2,j}\|_F+\|N_{1,i}-N_{2,j}\|_F$; the values "
-    r"need an alignment of their own.",
-)
+@checks("alg-4")
 def test_alignment(evidence: EvidenceLog) -> None:
     root = sp.sqrt(2)
     one, flipped, larger = (1, 1, 1, 1), (1, 1, -1, -1), (root, root, 1, 1)

@@ -6,9 +6,9 @@ from random import Random
 
 import sympy as sp
 
+from proofs_checks.gauge.algebra import activations, norms
 from proofs_checks.gauge.symbolic_support import is_zero, proves, record_identity
-from symgauge.claims import EvidenceLog, claim
-from symgauge.symbolic import activations, norms
+from symgauge.claims import EvidenceLog, checks
 from symgauge.symbolic.functions import Entrywise, layer_norm
 from symgauge.symbolic.identities import d, d_ff, matrix, n, ones
 from symgauge.symbolic.instances import general_matrix, rotation_fixing_ones
@@ -18,34 +18,7 @@ from symgauge.symbolic.words import Facts
 ROWS = (sp.Matrix([[0, 1, 5]]), sp.Matrix([[2, -3, 7]]))
 
 
-@claim(
-    id="gauge/eq-64",
-    source="gauge",
-    place="(64)",
-    statement=r"$\mathrm{LN}(Mx)\ne M\,\mathrm{LN}(x)$ for $M\ne I$.",
-    verdict="refuted",
-    correction=r"With gain 1, offset 0 and $\varepsilon = 0$, the maps that LayerNorm commutes with are those that are "
-    r"orthogonal on $\mathbf 1^\perp$, keep it, and send $\mathbf 1$ to $a\mathbf 1$ for some real $a$.",
-)
-@claim(
-    id="gauge/sec4-sk2",
-    source="gauge",
-    place="§4.3, proof sketch",
-    statement=r"LayerNorm is not equivariant: $\mathrm{LN}(Mx)\ne M\,\mathrm{LN}(x)$ for every $M\ne I$, since "
-    r"$M$ alters "
-    r"the statistics non-uniformly.",
-    verdict="refuted",
-    correction=r"As for (64): all orthogonal maps fixing $\pm\mathbf 1$ keep the statistics, permutations among them.",
-)
-@claim(
-    id="gauge/C.3-concl",
-    source="gauge",
-    place="end of C.3",
-    statement=r"The example $M = \operatorname{diag}(2,1,\dots,1)$ shows that LayerNorm blocks every coupling "
-    r"between layers.",
-    verdict="refuted",
-    correction=r"It shows it for that $M$. Orthogonal maps fixing $\mathbf 1$ pass through LayerNorm unchanged.",
-)
+@checks("eq-64", "sec4-sk2", "C.3-concl")
 def test_maps_that_commute_with_layer_norm(evidence: EvidenceLog) -> None:
     examples = norms.commuting_examples()
     evidence.exact(
@@ -86,17 +59,7 @@ def test_maps_that_commute_with_layer_norm(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/eq-62",
-    source="gauge",
-    place="(62)",
-    statement=r"$H + M\,\mathrm{Block}(H)\ne M(H+\mathrm{Block}(H))$ unless $M = I$ or $M$ acts on both terms, "
-    r"which is impossible.",
-    verdict="refuted",
-    correction=r"The two sides differ by $MH - H$, so they agree exactly when $MH = H$; and $M$ can act on both "
-    r"terms when the "
-    r"embeddings and all earlier writers carry it.",
-)
+@checks("eq-62")
 def test_acting_on_both_terms(evidence: EvidenceLog) -> None:
     h, w_2, w, m = matrix("H", n, d), matrix("W_2", d_ff, d), matrix("W", d, d_ff), matrix("M", d, d)
     hidden = matrix("Z", n, d_ff)
@@ -115,17 +78,7 @@ def test_acting_on_both_terms(evidence: EvidenceLog) -> None:
     evidence.control("with the writer left as it is", not one_sided, kind="proof")
 
 
-@claim(
-    id="gauge/eq-57",
-    source="gauge",
-    place="(57)",
-    statement=r"For $W_1\mapsto W_1M$, $b_1\mapsto b_1M$, $W_2\mapsto M^{-1}W_2$ functional invariance requires "
-    r"$\mathrm{GELU}(HM)M^{-1} = \mathrm{GELU}(H)$.",
-    verdict="refuted",
-    correction=r"It requires $\mathrm{GELU}(HM)M^{-1}W_2 = \mathrm{GELU}(H)W_2$.",
-    remark="For general $W_1$, $b_1$, $W_2$ the two are equivalent, as the functions $\\mathrm{GELU}(w\\cdot "
-    "z+b)$ are independent.",
-)
+@checks("eq-57")
 def test_what_invariance_requires(evidence: EvidenceLog) -> None:
     before, after, hidden = activations.doubled_pair()
     evidence.proof(
@@ -151,16 +104,7 @@ def test_what_invariance_requires(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/eq-58",
-    source="gauge",
-    place="(58)",
-    statement=r"$\mathrm{GELU}(x) = \frac x2[1+\mathrm{erf}(x/\sqrt2)]$ is not homogeneous: "
-    r"$\mathrm{GELU}(\lambda x)\ne\lambda\,\mathrm{GELU}(x)$ "
-    r"for $\lambda\ne1$.",
-    verdict="holds-if",
-    condition=r"As functions of $x$, and $\lambda\ne0$.",
-)
+@checks("eq-58")
 def test_homogeneity(evidence: EvidenceLog) -> None:
     z = activations.x
     zero = sp.simplify(activations.gelu(0 * z) - 0 * activations.gelu(z))
@@ -185,27 +129,10 @@ def test_homogeneity(evidence: EvidenceLog) -> None:
     evidence.control("ReLU is homogeneous", relu.subs(z, 3) == 0 and relu.subs(z, -3) == 0, kind="exact")
 
 
-@claim(
-    id="gauge/eq-59..60",
-    source="gauge",
-    place="(59)–(60)",
-    statement=r"$\mathrm{GELU}(HP) = \mathrm{GELU}(H)P$ for a permutation $P$, so hidden permutations keep the "
-    r"network.",
-    verdict="holds",
-)
-@claim(
-    id="gauge/lem-C.3b",
-    source="gauge",
-    place="Lemma C.3, read for the canonical family",
-    statement=r"The feed-forward networks of the family (LLaMA and Qwen included) have only hidden permutations "
-    r"as symmetries.",
-    verdict="refuted",
-    correction=r"Gated networks (SwiGLU, GEGLU) also have $(\mathbb R^\times)^{d_{ff}}$, ReLU has $\mathbb "
-    r"R_{>0}^{d_{ff}}$, tanh has signs.",
-)
+@checks("eq-59..60", "lem-C.3b")
 def test_feed_forward(evidence: EvidenceLog) -> None:
-    record_identity(evidence, "hidden_permutation", only="gauge/eq-59..60")
-    more = "gauge/lem-C.3b"
+    record_identity(evidence, "hidden_permutation", only="eq-59..60")
+    more = "lem-C.3b"
     z = activations.x
     doubled = activations.silu(z) * (2 * z) * sp.Rational(1, 2) - activations.silu(z) * z
     evidence.exact(

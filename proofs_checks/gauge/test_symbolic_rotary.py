@@ -6,29 +6,22 @@ from fractions import Fraction
 
 import sympy as sp
 
-from proofs_checks.gauge.rotary_support import FIRST, OPPOSITE, SECOND, kernel_with_rotations, record_rotary_layers
-from proofs_checks.gauge.symbolic_support import is_zero, proves, record_identity
-from symgauge.architecture import Rotary
-from symgauge.claims import EvidenceLog, at_least, claim, equal
-from symgauge.symbolic import lie_algebra as lie
-from symgauge.symbolic.commutant import (
+from proofs_checks.gauge.algebra.commutant import (
     commutant_basis,
     rotation_matrix,
 )
+from proofs_checks.gauge.rotary_support import FIRST, OPPOSITE, SECOND, kernel_with_rotations, record_rotary_layers
+from proofs_checks.gauge.symbolic_support import is_zero, proves, record_identity
+from symgauge.architecture import Rotary
+from symgauge.claims import EvidenceLog, at_least, checks, equal
+from symgauge.symbolic import lie_algebra as lie
 from symgauge.symbolic.identities import d_k, matrix
 from symgauge.symbolic.proof import prove_equal
 from symgauge.symbolic.tangent import first_order_kernel, random_attention
 from symgauge.symbolic.words import Facts
 
 
-@claim(
-    id="gauge/eq-5",
-    source="gauge",
-    place="(5)",
-    statement=r"With rotary positions the query–key freedom is $\mathcal C_{RoPE} = \{A\in GL(d_k): [A, R_{pos}] "
-    r"= 0$ for all positions$\}$.",
-    verdict="holds",
-)
+@checks("eq-5")
 def test_query_key_freedom_is_the_commutant(evidence: EvidenceLog) -> None:
     record_identity(evidence, "rotary_commutant")
     a, b, r = matrix("A", d_k, d_k), matrix("B", d_k, d_k), matrix("R", d_k, d_k)
@@ -50,18 +43,7 @@ def test_query_key_freedom_is_the_commutant(evidence: EvidenceLog) -> None:
     evidence.control("all of $\\mathfrak{gl}(d_k)$ in place of the commutant", not everything.inside, kind="exact")
 
 
-@claim(
-    id="gauge/prop-D.1a",
-    source="gauge",
-    place="Proposition D.1",
-    statement=r"If $\omega_j/\pi\notin\mathbb Q$, the commutant of $\{R(\omega_jp)\}$ in $GL(2,\mathbb R)$ is "
-    r"$\{aI_2+bJ: a,b\in\mathbb R\}\cong GL(1,\mathbb C)$.",
-    verdict="holds-if",
-    condition=r"$(a,b)\neq(0,0)$.",
-    remark=r"Irrationality is more than is needed: $\omega\notin\pi\mathbb Z$ suffices (dimension 2 at $\omega = "
-    r"\pi/2$), and at "
-    r"$\omega\in\pi\mathbb Z$ the commutant is $GL(2,\mathbb R)$.",
-)
+@checks("prop-D.1a")
 def test_commutant_of_one_plane(evidence: EvidenceLog) -> None:
     a, b, c, e, omega = sp.symbols("a b c e omega", real=True)
     rotation = sp.Matrix([[sp.cos(omega), -sp.sin(omega)], [sp.sin(omega), sp.cos(omega)]])
@@ -103,18 +85,7 @@ def test_commutant_of_one_plane(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/prop-D.1c",
-    source="gauge",
-    place="Proposition D.1, proof",
-    statement=r"By Schur's lemma, the plane being irreducible over $\mathbb C$, the commutant is the scalar "
-    r"algebra $\mathbb C$.",
-    verdict="inconsistent",
-    correction=r"Over $\mathbb C$ the plane splits into the characters $e^{\pm i\omega p}$, and the commutant "
-    r"there is $\mathbb C^2$. It is "
-    r"irreducible over $\mathbb R$, of complex type; that is why the real commutant is $\mathbb C$.",
-    remark="The conclusion is right; only the reason is not.",
-)
+@checks("prop-D.1c")
 def test_schur_argument(evidence: EvidenceLog) -> None:
     omega = sp.Symbol("omega", real=True)
     rotation = sp.Matrix([[sp.cos(omega), -sp.sin(omega)], [sp.sin(omega), sp.cos(omega)]])
@@ -139,16 +110,7 @@ def test_schur_argument(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/eq-4",
-    source="gauge",
-    place="(4)",
-    statement=r"$Q_i^{RoPE} = Q_iR_{pos}$, $K_i^{RoPE} = K_iR_{pos}$ with $R_{pos}\in SO(d_k)$ encode positions.",
-    verdict="refuted",
-    correction=r"Each row has its own rotation, $q_tR_t$ and $k_sR_s$, and the score depends on $R_tR_s^\top = "
-    r"R_{t-s}$.",
-    remark="As printed, position drops out of the scores, and with it the restriction (5).",
-)
+@checks("eq-4")
 def test_one_rotation_for_all_rows(evidence: EvidenceLog) -> None:
     q, k, r = matrix("Q", 3, d_k), matrix("K", 3, d_k), matrix("R", d_k, d_k)
     orthogonal = Facts(orthogonal=(r,))

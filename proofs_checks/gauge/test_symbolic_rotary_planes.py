@@ -6,52 +6,30 @@ from fractions import Fraction
 
 import sympy as sp
 
+from proofs_checks.gauge.algebra.commutant import (
+    ExactAngle,
+    commutant_basis,
+    cross_block_determinant,
+    rope_commutant_dimension,
+    rotation_matrix,
+)
 from proofs_checks.gauge.rotary_support import (
     FIRST,
     OPPOSITE,
     SECOND,
     kernel_with_rotations,
     record_rotary_layers,
+    record_standard_rotary_commutant,
 )
 from proofs_checks.gauge.symbolic_support import is_zero, proves
 from symgauge.architecture import Rotary
-from symgauge.claims import EvidenceLog, at_least, claim, equal
-from symgauge.symbolic.commutant import (
-    ExactAngle,
-    commutant_basis,
-    cross_block_determinant,
-    rope_commutant_dimension,
-    rotation_matrix,
-    standard_frequencies,
-)
+from symgauge.claims import EvidenceLog, at_least, checks, equal
 from symgauge.symbolic.identities import matrix
 from symgauge.symbolic.proof import prove_equal
 from symgauge.symbolic.words import Facts
 
 
-@claim(
-    id="gauge/thm-D.2",
-    source="gauge",
-    place="Theorem D.2",
-    statement=r"With $d_k/2$ independent planes, $\mathcal C_{RoPE}\cong\prod_j GL(1,\mathbb C)$, of real "
-    r"dimension $d_k$.",
-    verdict="holds-if",
-    condition=r"All channels are rotated, $\omega_j\notin\pi\mathbb Z$, and $\omega_j\not\equiv\pm\omega_k "
-    r"\pmod{2\pi}$ for $j\ne k$; "
-    r"for the whole group also full ranks and distinct heads.",
-)
-@claim(
-    id="gauge/cor-3.8",
-    source="gauge",
-    place="Corollary 3.8",
-    statement=r"With rotary positions the gauge group is $((\mathcal C_{RoPE})^h\times GL(d_v)^h)\rtimes S_h$, "
-    r"and the query–key "
-    r"freedom falls from $d_k^2$ to $d_k$ per head.",
-    verdict="holds-if",
-    condition=r"As for Theorem D.2; for the whole group $n\ge3$, full ranks (of $W_{O,i}$ too) and pairwise "
-    r"distinct heads.",
-    remark="The corollary points to D.1 and D.2 for the proof, which are the sections on head sharing.",
-)
+@checks("thm-D.2", "cor-3.8")
 def test_commutant_of_all_planes(evidence: EvidenceLog) -> None:
     fails = {
         "equal frequencies": len(commutant_basis([FIRST, FIRST])),
@@ -101,19 +79,7 @@ def test_commutant_of_all_planes(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge/rem-D.3",
-    source="gauge",
-    place="Remark D.3",
-    statement=r"If $r>1$ planes share identically the same frequency schedule, the commutant enlarges to "
-    r"$GL(r,\mathbb C)$ on that block; "
-    r"standard RoPE has $r = 1$.",
-    verdict="holds-if",
-    condition=r"The shared frequency is not in $\pi\mathbb Z$.",
-    remark=r"Incomplete: $r$ counts all planes with $\omega\equiv\pm\omega_j\pmod{2\pi}$, opposite and aliased "
-    r"ones too; $\omega\equiv\pi$ gives "
-    r"$GL(2r,\mathbb R)$ and $\omega\equiv0$ $GL(2r,\mathbb R)$ as well, joined with the unrotated channels.",
-)
+@checks("rem-D.3")
 def test_collisions(evidence: EvidenceLog) -> None:
     halves = len(commutant_basis([Fraction(1, 2)] * 2))
     evidence.exact(
@@ -189,60 +155,6 @@ def prove_collision() -> bool:
     return by_blocks and alone and is_zero((complex_number * other - product).expand()) and mirrored
 
 
-@claim(
-    id="gauge/abs-4",
-    source="gauge",
-    place="Abstract",
-    statement=r"$\mathcal C_{RoPE}$ typically reduces to $GL(1,\mathbb C)^{d_k/2}$ for standard RoPE implementations.",
-    verdict="holds-if",
-    condition=r"All channels are rotated (no partial rotary).",
-    remark=r"Standard frequencies $\mathrm{base}^{-2j/d_k}$ are algebraic and distinct, and $\pi$ is "
-    r"transcendental, so none is in $\pi\mathbb Z$ "
-    r"and no two agree up to sign modulo $2\pi$.",
-)
-@claim(
-    id="gauge-short/s4",
-    source="gauge-short",
-    place="Abstract",
-    statement=r"The commutant is typically $GL(1,\mathbb C)^{d_k/2}$.",
-    verdict="holds-if",
-    condition=r"All channels are rotated (no partial rotary), with the standard frequencies.",
-)
-@claim(
-    id="gauge/sec2-5",
-    source="gauge",
-    place="§2.3",
-    statement=r"For standard RoPE with $2\times2$ blocks the commutant is block-diagonal with blocks $aI_2+bJ$, "
-    r"of real dimension $d_k$.",
-    verdict="holds-if",
-    condition=r"All channels are rotated; in the rotate-half layout the blocks sit on the channels $(j, j+d_k/2)$.",
-)
+@checks("abs-4", "sec2-5")
 def test_standard_rope(evidence: EvidenceLog) -> None:
-    partial = rope_commutant_dimension(standard_frequencies(16), unrotated=48)
-    evidence.exact(
-        "partial rotary, 16 of 64 channels (as in GPT-NeoX)",
-        figures={"dimension": equal(partial, 64)},
-        counterexample=r"$d_k = 64$ with 16 rotated channels: $16 + 48^2 = 2320$",
-    )
-    sizes = [(d, base) for d in (4, 16, 64) for base in (10_000, 500_000)]
-    found = [rope_commutant_dimension(standard_frequencies(d, base)) for d, base in sizes]
-    evidence.proof(
-        "standard frequencies as exact algebraic numbers over $2\\pi$: all classes are single planes",
-        figures={"dimensions": equal(found, [d for d, _ in sizes])},
-        on="condition",
-        cases=len(sizes),
-    )
-    interleaved, halves = (commutant_basis([FIRST, SECOND], layout=layout) for layout in ("interleaved", "rotate_half"))
-    pairs = {"interleaved": ((0, 1), (2, 3)), "rotate_half": ((0, 2), (1, 3))}
-    blocks = all(
-        e.to_Matrix()[i, j] == 0
-        for layout, basis in (("interleaved", interleaved), ("rotate_half", halves))
-        for e in basis
-        for i in range(4)
-        for j in range(4)
-        if not any(i in pair and j in pair for pair in pairs[layout])
-    )
-    evidence.exact(
-        "blocks on the planes, in both layouts", blocks, on="condition", cases=len(interleaved) + len(halves)
-    )
-    evidence.control("equal frequencies are not block-diagonal", len(commutant_basis([FIRST, FIRST])) > 4, kind="exact")
+    record_standard_rotary_commutant(evidence)

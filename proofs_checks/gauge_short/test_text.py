@@ -1,4 +1,4 @@
-"""The short version of the paper: its abstract and summary line, claim by claim (s4, s9 and s12 are elsewhere)."""
+"""The short version of the paper: its abstract and summary line: the group and what it keeps."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from proofs_checks.gauge.core_actions import only_layer
 from proofs_checks.gauge.core_support import ALONE, EPSILON, ExactFunction, census
 from proofs_checks.gauge.explicit_attention import same
 from proofs_checks.gauge.front_blocks import record_norm_compatibility
-from proofs_checks.gauge.front_heads import IDENTIFIABLE, SILENT, record_sectors_factorise, record_weights_identified
+from proofs_checks.gauge.front_heads import SILENT, record_sectors_factorise, record_weights_identified
 from proofs_checks.gauge.proof_poles import prove_factors, prove_poles
+from proofs_checks.gauge.rotary_support import record_standard_rotary_commutant
 from proofs_checks.gauge.symbolic_support import proves, record_identity
 from proofs_checks.gauge.test_core_biases import BIASED, scalar
 from proofs_checks.gauge.test_core_layers import MANY, gpt2, llama
 from proofs_checks.gauge.test_core_maximality import record_counterexamples
 from proofs_checks.gauge.test_core_router import Biased
 from symgauge.architecture import Architecture, Rotary
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.exact.dimension import dimension
 from symgauge.exact.probes import Vectors
 from symgauge.models.reference import random_parameters
@@ -34,17 +35,7 @@ from symgauge.wiring import wire
 LLAMA: dict[str, Any] = {"norm": "rms", "gated": True, "activation": "silu", **EPSILON}
 
 
-@claim(
-    id="gauge-short/s1",
-    source="gauge-short",
-    place="Abstract",
-    statement="The complete gauge group of the canonical family, GPT-2, BERT, LLaMA and Qwen, is established.",
-    verdict="refuted",
-    correction=r"In parts of these models already the group is larger: biases add $h(d_k+d_v)$ dimensions to the "
-    r"attention of GPT-2 and BERT, gated networks and gains add $d_{ff}$ and $d$ per norm to a LLaMA block, and "
-    r"normalised queries and keys (Qwen3) leave less than $\mathcal C_{RoPE}$. Whole models: gauge/true-gpt2, "
-    r"gauge/true-bert, gauge/true-llama.",
-)
+@checks("s1")
 def test_complete_group(evidence: EvidenceLog) -> None:
     rotary = Rotary.standard(2)
     parts = [
@@ -72,15 +63,7 @@ def test_complete_group(evidence: EvidenceLog) -> None:
         record_identity(evidence, name, on="correction")
 
 
-@claim(
-    id="gauge-short/s2",
-    source="gauge-short",
-    place="Abstract, TL;DR",
-    statement=r"On the stratum of full column rank and controllability the gauge group equals exactly "
-    r"$(GL(d_k)^h\times GL(d_v)^h)\rtimes S_h$.",
-    verdict="holds-if",
-    condition="attention has no biases, " + IDENTIFIABLE + " (Controllability is then not needed.)",
-)
+@checks("s2")
 def test_maximal_group(evidence: EvidenceLog) -> None:
     record_counterexamples(evidence)
     evidence.proof(
@@ -98,14 +81,7 @@ def test_maximal_group(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge-short/s3",
-    source="gauge-short",
-    place="Abstract, TL;DR",
-    statement="With rotary or relative encodings the query–key group becomes the commutant of the position rotations.",
-    verdict="refuted",
-    correction=r"With rotary encodings it does. Relative encodings that add to the scores leave $GL(d_k)^h$.",
-)
+@checks("s3")
 def test_position_encodings(evidence: EvidenceLog) -> None:
     layers = [Architecture(w, h, k, v, context=3, **ALONE) for w, h, k, v in ((4, 2, 2, 1), (5, 1, 4, 2))]
     additive = [dimension(Biased(a, learned=False, seed=2), Vectors(3, a.d_model)).require_decided() for a in layers]
@@ -131,15 +107,12 @@ def test_position_encodings(evidence: EvidenceLog) -> None:
     record_identity(evidence, "rotary_commutant", on="correction")
 
 
-@claim(
-    id="gauge-short/s5",
-    source="gauge-short",
-    place="Abstract",
-    statement=r"The Lie algebra of infinitesimal symmetries is $\bigoplus_i\mathfrak{gl}(d_k)\oplus\bigoplus_i"
-    r"\mathfrak{gl}(d_v)$.",
-    verdict="holds-if",
-    condition="attention has no biases, " + IDENTIFIABLE,
-)
+@checks("s4")
+def test_standard_rotary_commutant(evidence: EvidenceLog) -> None:
+    record_standard_rotary_commutant(evidence)
+
+
+@checks("s5")
 def test_lie_algebra(evidence: EvidenceLog) -> None:
     def unexplained(point: Any) -> int:
         found = lie.characterise(point, [lie.query_key_generators(point), lie.value_output_generators(point)])
@@ -169,42 +142,19 @@ def test_lie_algebra(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="gauge-short/s6",
-    source="gauge-short",
-    place="Abstract",
-    statement="Attention weights are preserved up to head permutation, and query–key and value–output transformations "
-    "factorise independently.",
-    verdict="holds-if",
-    condition=IDENTIFIABLE,
-)
+@checks("s6")
 def test_weights_and_factors(evidence: EvidenceLog) -> None:
-    record_weights_identified(evidence, "gauge-short/s6")
-    record_sectors_factorise(evidence, "gauge-short/s6")
+    record_weights_identified(evidence, "s6")
+    record_sectors_factorise(evidence, "s6")
 
 
-@claim(
-    id="gauge-short/s7",
-    source="gauge-short",
-    place="Abstract",
-    statement="The symmetries persist through LayerNorm.",
-    verdict="holds",
-    remark="As a subgroup of the symmetries of the block.",
-)
+@checks("s7")
 def test_norms(evidence: EvidenceLog) -> None:
     record_identity(evidence, "value_output")
     record_norm_compatibility(evidence, ("pre", "post"), sizes={"d": 7, "h": 2, "d_k": 4, "d_v": 3})
 
 
-@claim(
-    id="gauge-short/s8",
-    source="gauge-short",
-    place="Abstract, TL;DR",
-    statement=r"The full model's group factorises over layers, $G_{Model} = \prod_lG_{Layer}^{(l)}$.",
-    verdict="refuted",
-    correction="Maps of the residual stream act on all layers, the embedding and the head at once, and none of their "
-    "parts does alone: renumbered coordinates in every model, rotations with RMSNorm and an untied head.",
-)
+@checks("s8")
 def test_product_over_layers(evidence: EvidenceLog) -> None:
     family = StreamPermutation()
     models = (gpt2(4, 2, 3, 1, 5, 2, tied=True, **MANY), llama(4, 2, 1, 2, 3, 5, 2, **MANY))

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from proofs_checks.gauge.symbolic_support import record_identity
 from proofs_checks.idealized.text import BREA_SAID, BREA_TITLE, REFERENCES
-from symgauge.claims import EvidenceLog, claim, equal
+from symgauge.claims import EvidenceLog, checks, equal
 from symgauge.exact.dimension import dimension
 from symgauge.exact.probes import Vectors
 
@@ -30,18 +30,7 @@ def nullity(inputs: int, hidden: int, activation: str) -> int:
     return dimension(Shallow(inputs, hidden, activation), Vectors(1, inputs)).nullity
 
 
-@claim(
-    id="idealized/bg-1",
-    source="idealized",
-    place="§2.1, on [12]",
-    statement="For networks with one hidden layer and analytic activations the only symmetries are permutations of "
-    "neurons "
-    "and sign flips, a finite class.",
-    verdict="holds-if",
-    condition=r"The activation is $\tanh$ and the network irreducible (no neuron constant, no two equal up to sign).",
-    remark="That there are no further discrete ones is Sussmann's theorem, for tanh; here: the two are symmetries, and "
-    "no continuous ones exist at generic points.",
-)
+@checks("bg-1")
 def test_sussmann(evidence: EvidenceLog) -> None:
     record_identity(evidence, "tanh_signs", on="condition")
     record_identity(evidence, "hidden_permutation", on="condition")
@@ -62,17 +51,7 @@ def test_sussmann(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="idealized/bg-2",
-    source="idealized",
-    place="§2.1, on [2]",
-    statement="Brea et al. extended identifiability results to deeper networks.",
-    verdict="inconsistent",
-    correction="By its title, printed in the reference list, [2] is about saddles and equal-loss valleys that "
-    "permutations "
-    "cause, that is about the landscape and not about identifiability.",
-    remark="Held against the title only.",
-)
+@checks("bg-2")
 def test_brea(evidence: EvidenceLog) -> None:
     evidence.audit(
         "the subject named in §2.1, looked for in the title",
@@ -85,17 +64,7 @@ def test_brea(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="idealized/bg-3",
-    source="idealized",
-    place="§2.1, on [11]",
-    statement="Functional equivalence classes of ReLU networks are unions of affine subspaces.",
-    verdict="refuted",
-    correction="They are unions of curved orbits of rescalings (times permutations), and contain no line segment "
-    "along a "
-    "rescaling.",
-    remark="Every set is a union of points; the statement is read for subspaces of the class's own dimension.",
-)
+@checks("bg-3")
 def test_affine(evidence: EvidenceLog) -> None:
     p, q, t = sp.symbols("p q t", real=True)
     w, u = sp.symbols("w u", positive=True)
@@ -124,16 +93,7 @@ def test_affine(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="idealized/bg-5",
-    source="idealized",
-    place="§2.2, on [1] and [13]",
-    statement="Trauger and Tishby [13] studied loss landscapes of transformers, noting large flat regions caused by "
-    "symmetries.",
-    verdict="not-reproducible",
-    remark="[1] exists as printed. [13] was looked for by authors and by title and not found; the entry gives no "
-    "identifier.",
-)
+@checks("bg-5")
 def test_missing_work(evidence: EvidenceLog) -> None:
     sought = [r.number for r in REFERENCES if not r.title]
     evidence.audit("cited works not found", figures={"entries": equal(sought, [13])}, on="reproduction", cases=1)

@@ -11,7 +11,7 @@ from proofs_checks.idealized import dimension_formulas as formulas
 from proofs_checks.idealized.dimension_cases import AS_WIDE, MORE, PINNED, SMALLEST, TOKENS, VECTORS
 from proofs_checks.idealized.dimension_support import Case, Measured, generators_rank, measure
 from proofs_checks.idealized.experiments.printed import SYMMETRIES
-from symgauge.claims import EvidenceLog, at_least, claim, equal
+from symgauge.claims import EvidenceLog, at_least, checks, equal
 from symgauge.profiles import active, scale
 from symgauge.symbolic.functions import RowSoftmax
 from symgauge.symbolic.proof import prove_equal
@@ -19,10 +19,6 @@ from symgauge.symbolic.words import Facts
 
 LISTED = ("query-key", "value-output", "relu-rescale")
 PRIMES = [2147483579, 2147483123]
-TRUE = (
-    r"Least dimension of the fibre, $S = L(2Hd_k^2+4d)$, $d \ge 2$: on vectors in place of one-hot rows, $|V| \ge d$, "
-    r"it is $S + d^2$ with a residual stream and $S + (2L+1)d^2$ without; on tokens with $|V| > d$ the same."
-)
 
 
 def measured(cases: Iterable[Case]) -> list[Measured]:
@@ -63,37 +59,9 @@ def prove_layers(evidence: EvidenceLog, on: str, only: str | list[str]) -> None:
         )
 
 
-@claim(
-    id="idealized/eq-5",
-    source="idealized",
-    place="equation (5)",
-    statement=r"The total continuous symmetry dimension is at most $L(2Hd_k^2+4d)$.",
-    verdict="refuted",
-    correction=r"It is a lower bound, at all points where $E$ and the heads' matrices have full rank: the fibre has at "
-    r"least $d^2$ directions more, $(2L+1)d^2$ without a residual stream. $S$ itself is the fibre's dimension only "
-    r"where vectors are fed in without an embedding, on a residual stream, with $|V| \ge d$.",
-)
-@claim(
-    id="idealized/three-fam",
-    source="idealized",
-    place="§4, §4.4",
-    statement="The continuous symmetries form three families: query–key, value–output, ReLU rescaling.",
-    verdict="refuted",
-    correction=r"Maps of the residual stream are a fourth: $E \mapsto EM$, $W_O, W_2 \mapsto \cdot\,M$, $W_Q, W_K, "
-    r"W_V, W_1, W_{out} \mapsto M^{-1}\cdot$; without a residual stream one such $GL(d)$ for each of the $2L+1$ gaps.",
-)
-@claim(
-    id="idealized/8.1-1",
-    source="idealized",
-    place="§8.1 (1)",
-    statement=r"The manifolds of equivalent solutions made by continuous symmetries have a dimension of at most "
-    r"$L(2Hd_k^2+4d)$, typically much less.",
-    verdict="refuted",
-    correction=r"At least $L(2Hd_k^2+4d)+d^2$; at $d = 16$, $H = 2$, $L = 1$, $|V| = 2$ (S = 320) the listed families "
-    r"have orbits of dimension 320 and with the maps of the stream of dimension 576.",
-)
+@checks("eq-5", "three-fam", "8.1-1")
 def test_upper_or_lower(evidence: EvidenceLog) -> None:
-    bounds = ["idealized/eq-5", "idealized/8.1-1"]
+    bounds = ["eq-5", "8.1-1"]
     smallest = [measure(case) for case in SMALLEST]
     evidence.exact(
         "the smallest model there is",
@@ -122,23 +90,23 @@ def test_upper_or_lower(evidence: EvidenceLog) -> None:
         counterexample=r"$E \mapsto cE$, $W_Q, W_K, W_V, W_1, W_{out} \mapsto c^{-1}\cdot$, $W_O, W_2 \mapsto "
         r"c\,\cdot$ keeps the logits and moves $E$, which none of the three families does",
         cases=len(found),
-        only="idealized/three-fam",
+        only="three-fam",
     )
     evidence.exact(
         "with the maps of the stream nothing is unexplained on vectors",
         all(m.complete for m in found if m.case.kind == "real"),
         on="correction",
         cases=sum(m.case.kind == "real" for m in found),
-        only="idealized/three-fam",
+        only="three-fam",
     )
-    prove_layers(evidence, "correction", ["idealized/eq-5", "idealized/three-fam", "idealized/8.1-1"])
+    prove_layers(evidence, "correction", ["eq-5", "three-fam", "8.1-1"])
     plain = [m for m in measured(PINNED) if m.case.residual and m.case.vocabulary >= m.case.d]
     evidence.exact(
         "vectors in place of the embedding, residual stream, $|V| \\ge d$: the fibre has dimension $S$",
         figures={"nullity − S": equal([m.nullity - m.case.listed for m in plain], [0] * len(plain))},
         on="correction",
         cases=len(plain),
-        only="idealized/eq-5",
+        only="eq-5",
     )
     own = Case(16, 2, 1, 2, True, "tokens")
     evidence.exact(
@@ -148,37 +116,13 @@ def test_upper_or_lower(evidence: EvidenceLog) -> None:
             "with the stream": equal(generators_rank(own, (*LISTED, "stream-map")), SYMMETRIES + 16**2),
         },
         on="correction",
-        only=["idealized/8.1-1", "idealized/three-fam"],
+        only=["8.1-1", "three-fam"],
     )
 
 
-@claim(
-    id="idealized/true-dimension",
-    source="idealized",
-    place="in place of equation (5)",
-    statement=TRUE,
-    verdict="holds",
-    remark=r"ReLU makes the dimension depend on the region: where a neuron sees too few inputs on one side of its kink "
-    r"it is larger, never smaller. Every case of the grid is filled by known symmetries, so no luck is involved.",
-)
-@claim(
-    id="idealized/true-as-wide",
-    source="idealized",
-    place="in place of equation (5), $|V| = d$",
-    statement=r"On tokens with $|V| = d$ some $u$ has $Eu = \mathbf 1$ and stands in for biases of the first layer: "
-    r"$2d$ directions more with a residual stream, $d$ without ($L = 1$).",
-    verdict="holds",
-)
-@claim(
-    id="idealized/true-pinned",
-    source="idealized",
-    place="in place of equation (5), vectors fed in",
-    statement=r"With vectors of width $d$ in place of the embedding: $S$ with a residual stream, $S + 2Ld^2$ without, "
-    r"if $|V| \ge d$; for $|V| < d$ another $4d(d-|V|)$, or $3d(d-|V|)$ without a residual stream.",
-    verdict="holds",
-)
+@checks("true-dimension", "true-as-wide", "true-pinned")
 def test_corrected_dimension(evidence: EvidenceLog) -> None:
-    general, wide, pinned = "idealized/true-dimension", "idealized/true-as-wide", "idealized/true-pinned"
+    general, wide, pinned = "true-dimension", "true-as-wide", "true-pinned"
     more = MORE if active() == "thorough" else ()
     groups = {
         general: measured((*VECTORS, *TOKENS, *(c for c in more if c.kind != "pinned"))),

@@ -16,8 +16,8 @@ from proofs_checks.idealized.experiments_models import MODELS, levels, twenty, w
 from proofs_checks.idealized.experiments_shapes import best_split, shape
 from proofs_checks.idealized.model import architecture, copy_last, initial, logits
 from proofs_checks.idealized.model.training import accuracies
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.numeric import Flat
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
+from symgauge.parameter_vector import ParameterVector
 from symgauge.profiles import scale
 from symgauge.wiring import wire
 
@@ -41,27 +41,10 @@ def copy_by_attention() -> Tensor:
     roles["layers.0.ff.up.weight"][0, :2] = torch.tensor([1.0, -1.0])
     roles["layers.0.ff.down.weight"][:2, 0] = torch.tensor([1.0, -1.0])
     roles["unembedding.weight"][0, 0] = 1
-    return Flat.of(a).join(roles)
+    return ParameterVector.of(a).join(roles)
 
 
-@claim(
-    id="idealized/abs-8",
-    source="idealized",
-    place="abstract",
-    statement="The solution space has a disconnected structure.",
-    verdict="refuted",
-    correction="No sign of it on this task: every pair tried is joined by a curve on which every point looked at "
-    "solves it, and the solution set is open.",
-    remark="Points on a grid, which is no proof for what lies between them.",
-)
-@claim(
-    id="idealized/8.1-3",
-    source="idealized",
-    place="§8.1 (3)",
-    statement="Algorithmic multiplicity creates disconnected solution branches.",
-    verdict="refuted",
-    correction="The trained models lie on one branch, as far as curves between them show.",
-)
+@checks("abs-8", "8.1-3")
 def test_connected(evidence: EvidenceLog) -> None:
     count = scale(8, MODELS, 5)
     _, bent = ways(count)
@@ -93,17 +76,7 @@ def test_connected(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="idealized/abs-9-clusters",
-    source="idealized",
-    place="abstract; §7.2, §7.3",
-    statement="The third layer of ambiguity is algorithmically distinct solution branches, discovered via clustering "
-    "of independently trained models.",
-    verdict="inconsistent",
-    correction="Clustering discovered no branches: Figure 5 and §7.3 report its absence, and take that as the "
-    "evidence.",
-    remark="No definition of an algorithm is given by which two models could be told apart.",
-)
+@checks("abs-9-clusters")
 def test_discovery(evidence: EvidenceLog) -> None:
     evidence.audit(
         "whether the models cluster, by place: one answer?",
@@ -127,15 +100,7 @@ def test_discovery(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="idealized/8.2-a",
-    source="idealized",
-    place="§8.2",
-    statement="The disconnected structure of the solution space means that local search (gradient descent with "
-    "pruning) may not find the globally minimal parameterization.",
-    verdict="refuted",
-    correction="Pruning does miss the minimum in most trials, but not for that reason: its models are connected.",
-)
+@checks("8.2-a")
 def test_local_search(evidence: EvidenceLog) -> None:
     count = scale(8, MODELS, 5)
     _, bent = ways(count)
@@ -166,18 +131,10 @@ def test_local_search(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="idealized/8.2-b",
-    source="idealized",
-    place="§8.2",
-    statement="Different algorithmic strategies may have different intrinsic complexities.",
-    verdict="holds",
-    remark="Copy-Last by the residual stream takes 3 nonzero weights. Without that stream each of the eight matrices "
-    "needs one, so at least 8; 11 suffice.",
-)
+@checks("8.2-b")
 def test_complexities(evidence: EvidenceLog) -> None:
     a = architecture(residual=False)
-    flat, theta = Flat.of(a), copy_by_attention()
+    flat, theta = ParameterVector.of(a), copy_by_attention()
     direct = copy_last_by_hand(architecture())
     evidence.exact(
         "two ways to copy the last token: through the residual stream, and by attention and the ReLU layer alone",

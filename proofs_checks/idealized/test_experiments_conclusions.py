@@ -23,7 +23,7 @@ from proofs_checks.idealized.model import (
     train,
     xor_first_two,
 )
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.profiles import scale
 
 PROTOCOL = Protocol(rate=1e-3, loss=1e-3, steps=3000)
@@ -36,14 +36,7 @@ def sized(d: int, heads: int, seeds: int) -> tuple[Trained, Spaces]:
     return trained, spaces(a, trained.theta, task.inputs)
 
 
-@claim(
-    id="idealized/5.2-a",
-    source="idealized",
-    place="§5.2",
-    statement="Most algebraic symmetries are broken by the specific task and data constraints.",
-    verdict="refuted",
-    correction="None is. They change the function at no input, so no task and no data can break them.",
-)
+@checks("5.2-a")
 def test_broken_symmetries(evidence: EvidenceLog) -> None:
     largest = {}
     for key in (COPY, XOR):
@@ -70,26 +63,7 @@ def test_broken_symmetries(evidence: EvidenceLog) -> None:
     evidence.control("random directions", figures={"largest": at_least(moved(jacobian, random), 1e-3)})
 
 
-@claim(
-    id="idealized/5.2-b",
-    source="idealized",
-    place="§5.2",
-    statement="The null-space dimension is consistent across initializations, which suggests that the solution "
-    "manifold is regular.",
-    verdict="refuted",
-    correction="The count is that of repeated rows, fixed by $|V|$, $T$ and the absence of positions, for any "
-    "parameters; it says nothing about solutions.",
-)
-@claim(
-    id="idealized/5.2-d",
-    source="idealized",
-    place="§5.2",
-    statement="Different tasks yield different null-space dimensions.",
-    verdict="refuted",
-    correction=r"The printed number is $|V|\,(|V|^T - |V|\binom{T+|V|-2}{|V|-1})$, whatever the task: one layer "
-    r"without "
-    "positions sees the last token and the multiset of the others.",
-)
+@checks("5.2-b", "5.2-d")
 def test_what_the_count_depends_on(evidence: EvidenceLog) -> None:
     a, inputs = architecture(), copy_last().inputs
     theta = initial(a, range(4))
@@ -107,14 +81,14 @@ def test_what_the_count_depends_on(evidence: EvidenceLog) -> None:
         not same,
         figures=counts,
         counterexample="Copy-Last, XOR of all and XOR of the first two give 4, as models do that never saw a task",
-        only="idealized/5.2-d",
+        only="5.2-d",
     )
     evidence.numeric(
         "rows − rank of models that solve nothing: is the consistency one of solutions?",
         set(untrained) != {4},
         figures={"untrained": untrained, "trained": counts["Copy-Last"]},
         counterexample="four untrained models, all with 4",
-        only="idealized/5.2-b",
+        only="5.2-b",
     )
     grid = GRID[: scale(10, len(GRID), 3)]
     evidence.exact(
@@ -129,17 +103,7 @@ def test_what_the_count_depends_on(evidence: EvidenceLog) -> None:
     evidence.control("with positions, or a second layer, order is seen and no row repeats", figures=seen)
 
 
-@claim(
-    id="idealized/fig-2",
-    source="idealized",
-    place="Figure 2, §5.3",
-    statement="The null-space dimension remains constant at 4.0 from $d = 8$ (800 parameters) to $d = 32$ (12,416 "
-    "parameters), with proportionally scaled head counts.",
-    verdict="holds-if",
-    condition="rows − rank is meant, and there are two heads or more.",
-    remark=r"With one head and all $T$ inputs of a query token on one piece of the ReLU layer, that token's $2T$ "
-    r"logits depend on $2 + 3H$ numbers only, so $\max(0, 2T - 2 - 3H)$ more values vanish.",
-)
+@checks("fig-2")
 def test_constant_count(evidence: EvidenceLog) -> None:
     one_head, s = sized(8, 1, 8)
     a, inputs = architecture(8, 1), copy_last().inputs
@@ -172,14 +136,7 @@ def test_constant_count(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="idealized/fig-2.b",
-    source="idealized",
-    place="Figure 2, §5.3",
-    statement="The solution manifold dimension is task-determined, not capacity-determined.",
-    verdict="refuted",
-    correction=r"It is $P - |V|^2\binom{T+|V|-2}{|V|-1}$ while $P$ is large: $P - 12$ for $|V| = 2$, $T = 3$.",
-)
+@checks("fig-2.b")
 def test_capacity(evidence: EvidenceLog) -> None:
     true = {}
     for d, heads in ((8, 2), (16, 2), (24, 3), (32, 4)):
@@ -201,15 +158,7 @@ def test_capacity(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="idealized/fig-3",
-    source="idealized",
-    place="Figure 3, §5.3",
-    statement="A sharp gap separates the significant singular values from the near-zero ones, whose number is 4.",
-    verdict="reproduced",
-    correction="The four belong to rows that repeat. No singular value stands for a direction of parameters without "
-    "effect; of those there are 3,124.",
-)
+@checks("fig-3")
 def test_gap(evidence: EvidenceLog) -> None:
     for key in (COPY, XOR):
         s = row(*key).spaces

@@ -9,51 +9,18 @@ from proofs_checks.idealized.experiments.groups import TRAINED
 from proofs_checks.idealized.experiments_models import MODELS, twenty
 from proofs_checks.idealized.experiments_shapes import DRAWS, compared, isotropic, shape
 from proofs_checks.idealized.model import architecture
-from symgauge.claims import EvidenceLog, at_least, at_most, claim
+from symgauge.claims import EvidenceLog, at_least, at_most, checks
 
 
-@claim(
-    id="idealized/7.1-L2",
-    source="idealized",
-    place="§7.1",
-    statement="The distances of 20 models have mean 13.75 and range from 12.47 to 15.65.",
-    verdict="reproduced",
-    remark="Within 10 %, with torch's default initialisation. Untrained models: 12.8, 11.4 to 14.5.",
-)
-@claim(
-    id="idealized/7.1-norm",
-    source="idealized",
-    place="§7.1",
-    statement="The norms of the solutions cluster tightly around 9.68.",
-    verdict="reproduced",
-    remark="Within 10 %. Untrained models have 9.0 with the same spread.",
-)
-@claim(
-    id="idealized/7.1-cos",
-    source="idealized",
-    place="§7.1",
-    statement=r"The cosines are centred near zero (mean $\approx 0.0$): the solutions are approximately orthogonal.",
-    verdict="reproduced",
-    remark="As for untrained models, and for copies of one model. Their spread, 0.06, is over three times that of "
-    "isotropic vectors in 3,136 dimensions.",
-)
-@claim(
-    id="idealized/7.2-pca",
-    source="idealized",
-    place="§7.2",
-    statement="The first component has 8.48 % of the variance, ten have 63.76 %, the last has 3.32 %; the ratio is "
-    "2.55.",
-    verdict="reproduced",
-    remark="Within 15 %; 5 % for the ten. Untrained models give the same.",
-)
+@checks("7.1-L2", "7.1-norm", "7.1-cos", "7.2-pca")
 def test_statistics(evidence: EvidenceLog) -> None:
     g = shape(TRAINED)
     d, p = g.distances, printed
     groups = {
-        "idealized/7.1-L2": [("mean", float(d.mean()), p.DISTANCE, 1.1), ("least", float(d.min()), p.DISTANCE_LOW, 1.1),
+        "7.1-L2": [("mean", float(d.mean()), p.DISTANCE, 1.1), ("least", float(d.min()), p.DISTANCE_LOW, 1.1),
                              ("largest", float(d.max()), p.DISTANCE_HIGH, 1.1)],
-        "idealized/7.1-norm": [("mean norm", float(g.norms.mean()), p.NORM, 1.1)],
-        "idealized/7.2-pca": [("first, %", g.first, p.FIRST, 1.15), ("ten, %", g.ten, p.TEN, 1.05),
+        "7.1-norm": [("mean norm", float(g.norms.mean()), p.NORM, 1.1)],
+        "7.2-pca": [("first, %", g.first, p.FIRST, 1.15), ("ten, %", g.ten, p.TEN, 1.05),
                               ("last, %", g.last, p.LAST, 1.15), ("ratio", g.ratio, p.RATIO, 1.25)],
     }  # fmt: skip
     for identifier, numbers in groups.items():
@@ -67,7 +34,7 @@ def test_statistics(evidence: EvidenceLog) -> None:
         on="reproduction",
         figures={"spread": at_most(spread / float(g.norms.mean()), 0.06)},
         cases=MODELS,
-        only="idealized/7.1-norm",
+        only="7.1-norm",
     )
     evidence.numeric(
         "mean cosine of 190 pairs",
@@ -77,7 +44,7 @@ def test_statistics(evidence: EvidenceLog) -> None:
             "largest": at_most(float(g.cosines.abs().max()), 0.3),
         },
         cases=190,
-        only="idealized/7.1-cos",
+        only="7.1-cos",
     )
     parallel = geometry(gauge_copies(architecture(), twenty()[TRAINED][0], MODELS, 0, Mixture(stream=False)))
     evidence.control(
@@ -89,26 +56,7 @@ def test_statistics(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="idealized/7.2-iso",
-    source="idealized",
-    place="§7.2",
-    statement="The 20 solutions span a roughly isotropic set in parameter space, with no dominant direction of "
-    "variation.",
-    verdict="refuted",
-    correction="Isotropic sets of 20 in 3,136 dimensions have a ratio of first to last component near 1.3, not 2.55; "
-    "the 32 embedding entries, drawn from N(0, 1), carry a third of the variance.",
-)
-@claim(
-    id="idealized/abs-6",
-    source="idealized",
-    place="abstract",
-    statement="The cosines are near zero, and the variance is uniformly distributed across all 19 nontrivial "
-    "components.",
-    verdict="refuted",
-    correction="The cosines are; the variance is not: its shares fall by a factor of 2.4, where isotropic vectors have "
-    "1.3. 20 vectors always have 19 components.",
-)
+@checks("7.2-iso", "abs-6")
 def test_isotropy(evidence: EvidenceLog) -> None:
     ratios = [isotropic(seed).ratio for seed in range(DRAWS)]
     ours = shape(TRAINED).ratio
@@ -140,7 +88,7 @@ def test_isotropy(evidence: EvidenceLog) -> None:
         on="correction",
         figures={"mean": at_most(abs(float(shape(TRAINED).cosines.mean())), 0.05)},
         cases=190,
-        only="idealized/abs-6",
+        only="abs-6",
     )
     evidence.control(
         "isotropic vectors have a ratio near 1.3", figures={"distance to 1.3": at_most(abs(ratios[0] - 1.3), 0.15)}

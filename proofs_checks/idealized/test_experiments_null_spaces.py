@@ -15,8 +15,8 @@ from proofs_checks.idealized.experiments.table_2 import SWEEP, THRESHOLD, Case
 from proofs_checks.idealized.experiments.table_2_parts import listed, moved
 from proofs_checks.idealized.experiments_models import COPY, LONGER_COPY, WIDER_COPY, XOR, row, rows
 from proofs_checks.idealized.model import jacobians, logits, repeated_rows
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.numeric import Flat
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
+from symgauge.parameter_vector import ParameterVector
 
 RIGHT = {COPY: 3124, XOR: 3124, LONGER_COPY: 3120, WIDER_COPY: 3141}
 TANGENT = 1e-13
@@ -27,34 +27,9 @@ def counted(c: Case) -> list[int]:
     return sorted(set(c.spaces.left.tolist()))
 
 
-@claim(
-    id="idealized/table-2.1",
-    source="idealized",
-    place="Table 2, row 1",
-    statement=r"Copy-Last ($V = 2$, $T = 3$): 8 of 8 runs converge, null dimension $4.0 \pm 0.0$.",
-    verdict="reproduced",
-    correction="4 is rows − rank of the Jacobian, the null space of its 16 rows; that of its 3,136 columns has "
-    "dimension 3,124.",
-)
-@claim(
-    id="idealized/table-2.2",
-    source="idealized",
-    place="Table 2, row 2",
-    statement=r"XOR ($V = 2$, $T = 3$): 8 of 8 runs converge, null dimension $4.0 \pm 0.0$.",
-    verdict="reproduced",
-    correction="4 is rows − rank of the Jacobian; the null space of the parameters has dimension 3,124.",
-    remark="With XOR of all tokens. XOR of the last two cannot be learnt: (0, 1, x) and (1, 0, x) look the same.",
-)
-@claim(
-    id="idealized/table-2.4",
-    source="idealized",
-    place="Table 2, row 4",
-    statement=r"Copy-Last ($V = 3$, $T = 2$): 8 of 8 runs converge, null dimension $0.0 \pm 0.0$.",
-    verdict="reproduced",
-    correction="0 is rows − rank of the Jacobian; the null space of the parameters has dimension 3,141 of 3,168.",
-)
+@checks("table-2.1", "table-2.2", "table-2.4")
 def test_rows_without_a_threshold(evidence: EvidenceLog) -> None:
-    numbered = {"idealized/table-2.1": 0, "idealized/table-2.2": 1, "idealized/table-2.4": 3}
+    numbered = {"table-2.1": 0, "table-2.2": 1, "table-2.4": 3}
     for identifier, number in numbered.items():
         name, vocabulary, length, solved, _, null, spread = TABLE_2[number]
         c = row(name, vocabulary, length)
@@ -87,16 +62,7 @@ def test_rows_without_a_threshold(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="idealized/table-2.3",
-    source="idealized",
-    place="Table 2, row 3",
-    statement=r"Copy-Last ($V = 2$, $T = 4$): 8 of 8 runs converge, null dimension $16.125 \pm 0.33$.",
-    verdict="reproduced",
-    correction="It is 16 in every run; one run in eight has one more singular value below the threshold that was used. "
-    "And it is rows − rank: the null space of the parameters has dimension 3,120.",
-    remark="0.33 is the standard deviation of seven 16s and one 17.",
-)
+@checks("table-2.3")
 def test_row_with_a_threshold(evidence: EvidenceLog) -> None:
     c = row(*LONGER_COPY)
     _, _, _, solved, _, null, spread = TABLE_2[2]
@@ -132,14 +98,7 @@ def test_row_with_a_threshold(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="idealized/fig-gap-T4",
-    source="idealized",
-    place="Table 2, row 3, with Figure 3",
-    statement="At $T = 4$ the spectrum has a gap as well, so that a threshold counts its zeros.",
-    verdict="refuted",
-    correction="The values that are not zero come down to the thresholds; the exact count is 16.",
-)
+@checks("fig-gap-T4")
 def test_no_gap_to_cut_at(evidence: EvidenceLog) -> None:
     longer, short = row(*LONGER_COPY), row(*COPY)
     counts = {f"{t:.0e}": mean_and_spread(longer.null(t))[0] for t in SWEEP}
@@ -159,33 +118,7 @@ def test_no_gap_to_cut_at(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="idealized/table-2.5",
-    source="idealized",
-    place="Table 2, last column; §5.2",
-    statement=r"$\sigma_{\text{upper}} = 320$ bounds the null dimension from above in all four rows.",
-    verdict="refuted",
-    correction="320 is $L(2Hd_k^2 + 4d)$, and a lower bound: the null space of the parameters holds 320 independent "
-    "symmetry directions and has dimension at least $P$ − rows, 3,104 or more.",
-)
-@claim(
-    id="idealized/abs-3",
-    source="idealized",
-    place="abstract",
-    statement="The solution manifold has local dimension 4.0, far below the theoretical symmetry upper bound of 320.",
-    verdict="refuted",
-    correction="A null space with 320 independent symmetry directions in it has dimension 320 or more; here it is "
-    "3,124.",
-)
-@claim(
-    id="idealized/9-verify",
-    source="idealized",
-    place="§9; abstract (1)",
-    statement="The closed forms of the symmetry dimensions are verified against the empirical Jacobian null spaces.",
-    verdict="refuted",
-    correction="The numbers contradict them: 320 symmetries and a null space of dimension 4 cannot both be. The null "
-    "space of the parameters, 3,124, holds all 320.",
-)
+@checks("table-2.5", "abs-3", "9-verify")
 def test_upper_bound(evidence: EvidenceLog) -> None:
     c = row(*COPY)
     theta = c.trained.theta[0]
@@ -213,40 +146,14 @@ def test_upper_bound(evidence: EvidenceLog) -> None:
     evidence.control("random directions move the logits", figures={"largest": at_least(moved(jacobian, random), 1e-3)})
 
 
-@claim(
-    id="idealized/5.1-null",
-    source="idealized",
-    place="§5.1",
-    statement="The SVD of the Jacobian gives the null-space dimension, the number of parameter directions that do not "
-    "change the model's output, and Table 2 reports it.",
-    verdict="refuted",
-    correction="Table 2 reports how many of the min(rows, P) singular values vanish, which is rows − rank. The number "
-    "of such directions is P − rank; it does not change when inputs are listed twice.",
-)
-@claim(
-    id="idealized/abs-2",
-    source="idealized",
-    place="abstract",
-    statement="The local solution manifold dimension is a consistent 4.0 across tasks and initializations.",
-    verdict="refuted",
-    correction="The set of parameters with the same logits has dimension 3,124, 3,124, 3,120 and 3,141 in the four "
-    "rows of Table 2. That table prints 4, 4, 16.125 and 0.",
-)
-@claim(
-    id="idealized/intro-2",
-    source="idealized",
-    place="§1, contribution (2)",
-    statement="The null-space dimension is a consistent 4.0 across multiple tasks and initializations.",
-    verdict="refuted",
-    correction="It is 3,124, 3,124, 3,120 and 3,141 in the four rows of Table 2, which prints 4, 4, 16.125 and 0.",
-)
+@checks("5.1-null", "abs-2", "intro-2")
 def test_the_other_null_space(evidence: EvidenceLog) -> None:
     c = row(*COPY)
     true = [sorted(set(x.spaces.right.tolist())) for x in rows()]
     evidence.audit(
         "rows of Table 2 whose printed number is 4.0",
         figures={"rows": equal(sum(printed[5] == 4.0 for printed in TABLE_2), len(TABLE_2))},
-        only=["idealized/abs-2", "idealized/intro-2"],
+        only=["abs-2", "intro-2"],
     )
     evidence.numeric(
         "directions of parameters that move no logit of a trained model",
@@ -271,18 +178,10 @@ def test_the_other_null_space(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="idealized/5.2-c",
-    source="idealized",
-    place="§5.2",
-    statement="$V = 3$, $T = 2$ has null dimension 0.0: a unique solution up to numerical precision.",
-    verdict="refuted",
-    correction="The solution set is 3,141-dimensional. One line of it: $E, W_O, W_2$ times $c$ and $W_Q, W_K, W_V, "
-    "W_1, W_{out}$ divided by $c$.",
-)
+@checks("5.2-c")
 def test_uniqueness(evidence: EvidenceLog) -> None:
     c = row(*WIDER_COPY)
-    flat, theta = Flat.of(c.architecture), c.trained.theta[0]
+    flat, theta = ParameterVector.of(c.architecture), c.trained.theta[0]
     double = 2 * torch.eye(16, dtype=torch.float64)
     other = flat.join(move_stream(c.architecture, flat.split(theta), double))
     pair = torch.stack([theta, other])
@@ -304,15 +203,7 @@ def test_uniqueness(evidence: EvidenceLog) -> None:
     evidence.control("$E$ doubled alone", figures={"change": at_least(float((broken - outputs[0]).abs().max()), 1e-3)})
 
 
-@claim(
-    id="idealized/5.1-loss",
-    source="idealized",
-    place="§5.1",
-    statement="The models are trained to zero cross-entropy loss.",
-    verdict="refuted",
-    correction=r"The loss is positive at all finite weights: $\log(1 + e^{-m})$ for two tokens at margin $m$. It falls "
-    "below any threshold; the threshold used is not stated.",
-)
+@checks("5.1-loss")
 def test_zero_loss(evidence: EvidenceLog) -> None:
     m = sp.Symbol("m", real=True)
     loss = sp.log(1 + sp.exp(-m))

@@ -12,7 +12,7 @@ from proofs_checks.idealized.experiments.pruning import copy_last_by_hand, parit
 from proofs_checks.idealized.experiments_models import TRIALS, after_random_cut, levels
 from proofs_checks.idealized.model import architecture, copy_last, logits, parity
 from proofs_checks.idealized.model.training import accuracies
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 
 PERCENTS = tuple(TABLE_3)
 PRINTED = tuple(weights_kept(PARAMETERS, p) for p in PERCENTS)
@@ -26,45 +26,7 @@ def accuracy(theta: torch.Tensor, name: str) -> float:
     return float(accuracies(outputs, task.targets.unsqueeze(0)))
 
 
-@claim(
-    id="idealized/table-3.copy.prune",
-    source="idealized",
-    place="Table 3, Copy-Last",
-    statement="Right after pruning, accuracy is 1.0 up to 90 % and 0.5 at 95 %.",
-    verdict="reproduced",
-    remark="Within what trials give: at 95 % they range from 0.5 to 1, with median 1.",
-)
-@claim(
-    id="idealized/table-3.xor.prune",
-    source="idealized",
-    place="Table 3, XOR",
-    statement="Right after pruning, accuracy is 1.0 up to 70 % and 0.5 at 90 % and 95 %.",
-    verdict="reproduced",
-    remark="Within what trials give, with XOR of all tokens.",
-)
-@claim(
-    id="idealized/table-3.copy.retrain",
-    source="idealized",
-    place="Table 3, Copy-Last",
-    statement="After retraining, accuracy is 1.0 at all levels up to 95 %.",
-    verdict="reproduced",
-    remark="With the pruned weights held at zero and without. In the second case the retrained models are not sparse.",
-)
-@claim(
-    id="idealized/table-3.xor.retrain",
-    source="idealized",
-    place="Table 3, XOR",
-    statement="After retraining, accuracy is 1.0 at all levels up to 95 %.",
-    verdict="reproduced",
-    remark="With the pruned weights held at zero and without. In the second case the retrained models are not sparse.",
-)
-@claim(
-    id="idealized/fig-4",
-    source="idealized",
-    place="Figure 4",
-    statement="Accuracy after pruning degrades at high sparsity, and retraining recovers 1.0 up to 95 %.",
-    verdict="reproduced",
-)
+@checks("table-3.copy.prune", "table-3.xor.prune", "table-3.copy.retrain", "table-3.xor.retrain", "fig-4")
 def test_table_3(evidence: EvidenceLog) -> None:
     free = levels(False, PRINTED)
     for number, (column, short) in enumerate((("Copy-Last", "copy"), ("XOR", "xor"))):
@@ -80,10 +42,10 @@ def test_table_3(evidence: EvidenceLog) -> None:
             figures={"levels": equal(within, list(PERCENTS)),
                      **{f"{p} %": [round(a, 3) for a in x.pruned.tolist()] for p, x in found.items()}},
             cases=TRIALS * len(PERCENTS),
-            only=f"idealized/table-3.{short}.prune",
+            only=f"table-3.{short}.prune",
         )  # fmt: skip
         solved = {f"{p} %": equal(int((x.retrained == 1).sum()), TRIALS) for p, x in found.items()}
-        identifiers = [f"idealized/table-3.{short}.retrain", "idealized/fig-4"]
+        identifiers = [f"table-3.{short}.retrain", "fig-4"]
         evidence.numeric(
             f"{column}: trials with all answers right after retraining, pruned weights free to move",
             on="reproduction",
@@ -98,45 +60,7 @@ def test_table_3(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="idealized/6.1-five",
-    source="idealized",
-    place="§6.1",
-    statement="All five trials of both tasks achieve their maximum sparsity at 0.95.",
-    verdict="refuted",
-    correction="0.95 is the largest level tried. With pruned weights held at zero, Copy-Last goes on to 99 % and "
-    "beyond.",
-)
-@claim(
-    id="idealized/abs-4",
-    source="idealized",
-    place="abstract",
-    statement="Perfect accuracy is maintained at 95 % sparsity.",
-    verdict="inconsistent",
-    correction="It is, with a residual stream, if pruned weights are held at zero while retraining and pruning goes in "
-    "steps. The retrained models of the source have about 1,600 nonzero weights of 3,136, which is 49 % sparsity; "
-    "before retraining the accuracy at 95 % is 0.5.",
-)
-@claim(
-    id="idealized/6.2-1600",
-    source="idealized",
-    place="§6.1, §6.2",
-    statement="At 95 % sparsity about 157 weights are not zero, and the retrained solutions at 95 % sparsity have "
-    "approximately 1,600 that are not.",
-    verdict="inconsistent",
-    correction="157 is the count after pruning. If pruned weights may move again, retraining brings 1,400 to 2,000 of "
-    "them back; the rest have a gradient of exactly zero.",
-)
-@claim(
-    id="idealized/6.2-np",
-    source="idealized",
-    place="§6.2",
-    statement="The gap between about 1,600 nonzero weights and the minimum shows that the minimum is hard to find, "
-    "consistent with NP-hardness results for minimum circuit complexity.",
-    verdict="refuted",
-    correction="The gap is there because the pruned weights were not held at zero; held, the same pruning ends near "
-    "the minimum. One fixed instance says nothing about a complexity class.",
-)
+@checks("6.1-five", "abs-4", "6.2-1600", "6.2-np")
 def test_sparsity(evidence: EvidenceLog) -> None:
     free, held = levels(False, PRINTED), levels(True, FAR)
     evidence.audit(
@@ -145,10 +69,10 @@ def test_sparsity(evidence: EvidenceLog) -> None:
             "sparsity": equal(round(100 * (1 - RETRAINED / PARAMETERS)), 95),
             "accuracy after pruning": [0.5, 0.5],
         },
-        only="idealized/abs-4",
+        only="abs-4",
     )
     evidence.audit(
-        "nonzero weights at 95 %: §6.1 and §6.2", figures={"weights": equal(KEPT, RETRAINED)}, only="idealized/6.2-1600"
+        "nonzero weights at 95 %: §6.1 and §6.2", figures={"weights": equal(KEPT, RETRAINED)}, only="6.2-1600"
     )
     back = {column: [int(n) for n in found[-1].nonzero] for column, found in free.items()}
     evidence.numeric(
@@ -157,7 +81,7 @@ def test_sparsity(evidence: EvidenceLog) -> None:
         figures={**back, "least mean": at_least(min(sum(x) / TRIALS for x in back.values()), 1200),
                  "largest mean": at_most(max(sum(x) / TRIALS for x in back.values()), 2400)},
         cases=2 * TRIALS,
-        only="idealized/6.2-1600",
+        only="6.2-1600",
     )  # fmt: skip
     far = held["Copy-Last"][-1]
     evidence.numeric(
@@ -165,7 +89,7 @@ def test_sparsity(evidence: EvidenceLog) -> None:
         not bool((far.retrained == 1).any()),
         figures={"kept": far.kept, "solved": int((far.retrained == 1).sum()), "of": TRIALS},
         counterexample=f"Copy-Last with {far.kept} of 3,136 weights, 99 %, answers all inputs right",
-        only="idealized/6.1-five",
+        only="6.1-five",
     )
     at_95 = {column: found[FAR.index(KEPT)] for column, found in held.items()}
     evidence.numeric(
@@ -176,21 +100,21 @@ def test_sparsity(evidence: EvidenceLog) -> None:
             for column, x in at_95.items()
         },
         cases=2 * TRIALS,
-        only=["idealized/6.1-five", "idealized/abs-4"],
+        only=["6.1-five", "abs-4"],
     )
     evidence.numeric(
         "Copy-Last, the same pruning with pruned weights held at zero: nonzero weights left",
         int(far.nonzero.max()) >= RETRAINED,
         figures={"nonzero": [int(n) for n in far.nonzero], "all right": int((far.retrained == 1).sum())},
         counterexample=f"every trial of Copy-Last ends with {far.kept} weights and all answers right",
-        only="idealized/6.2-np",
+        only="6.2-np",
     )
     evidence.exact(
         "nonzero weights of a model of Copy-Last written by hand, the least possible",
         on="correction",
         figures={"nonzero": equal(int(torch.count_nonzero(copy_last_by_hand(architecture()))), 3),
                  "left by pruning": at_most(far.kept, RETRAINED / 10)},
-        only="idealized/6.2-np",
+        only="6.2-np",
     )  # fmt: skip
     evidence.control(
         "157 random weights in place of the largest do not solve Copy-Last",
@@ -198,13 +122,7 @@ def test_sparsity(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="idealized/6.1-157",
-    source="idealized",
-    place="§6.1",
-    statement="95 % sparsity leaves approximately 157 of 3,136 parameters.",
-    verdict="holds",
-)
+@checks("6.1-157")
 def test_kept(evidence: EvidenceLog) -> None:
     evidence.exact("3,136 times 0.05, rounded", figures={"weights": equal(weights_kept(PARAMETERS, 95), KEPT)})
 
@@ -214,22 +132,7 @@ def signs(entries: dict[str, Fraction]) -> list[tuple[Fraction, Fraction]]:
     return [(entries[f"e{t}"] * entries["w0"], entries[f"e{t}"] * entries["w1"]) for t in (0, 1)]
 
 
-@claim(
-    id="idealized/abs-5",
-    source="idealized",
-    place="abstract; §6.1",
-    statement="The task requires approximately 5 % of the 3,136 parameters.",
-    verdict="refuted",
-    correction="Copy-Last requires 3 nonzero weights, with the residual stream and strict argmax, and 13 suffice for "
-    "XOR of three tokens.",
-)
-@claim(
-    id="idealized/6.2-min",
-    source="idealized",
-    place="§6.2",
-    statement="1,600 nonzero parameters are far more than the minimal necessary.",
-    verdict="holds",
-)
+@checks("abs-5", "6.2-min")
 def test_minimum(evidence: EvidenceLog) -> None:
     copying, adding = copy_last_by_hand(architecture()), parity_by_hand(architecture())
     counts = {"Copy-Last": int(torch.count_nonzero(copying)), "XOR": int(torch.count_nonzero(adding))}
@@ -239,13 +142,13 @@ def test_minimum(evidence: EvidenceLog) -> None:
         min(counts.values()) >= KEPT,
         figures={**counts, "accuracy, Copy-Last": right["Copy-Last"], "accuracy, XOR": right["XOR"]},
         counterexample=r"$E_{00} = 1$, $E_{10} = -1$, $(W_{out})_{00} = 1$, all else 0: logits $(1, 0)$ and $(-1, 0)$",
-        only="idealized/abs-5",
+        only="abs-5",
     )
     evidence.exact(
         "nonzero weights of two models written by hand, and their accuracy",
         figures={**{k: at_most(n, RETRAINED / 100) for k, n in counts.items()},
                  **{f"accuracy, {k}": equal(a, 1.0) for k, a in right.items()}},
-        only="idealized/6.2-min",
+        only="6.2-min",
     )  # fmt: skip
     values = [Fraction(n) for n in (-1, 0, 1)]
     names = ("e0", "e1", "w0", "w1")
@@ -269,7 +172,7 @@ def test_minimum(evidence: EvidenceLog) -> None:
         figures={"fewest": equal(min(solving), 3), "found": equal(counts["Copy-Last"], 3),
                  "XOR": equal(counts["XOR"], 13), "XOR right": equal(right["XOR"], 1.0), **without},
         cases=81,
-        only="idealized/abs-5",
+        only="abs-5",
     )  # fmt: skip
     spoilt = {}
     for name, theta in (("Copy-Last", copying), ("XOR", adding)):

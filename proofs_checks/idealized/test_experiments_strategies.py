@@ -13,30 +13,11 @@ from proofs_checks.idealized.experiments.groups import COPIES, LISTED, TRAINED, 
 from proofs_checks.idealized.experiments_models import MODELS, seen_from_outside, twenty
 from proofs_checks.idealized.experiments_shapes import DRAWS, ROUNDING, best_split, changed, isotropic, shape
 from proofs_checks.idealized.model import architecture, copy_last, logits
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.numeric import Flat
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
+from symgauge.parameter_vector import ParameterVector
 
 
-@claim(
-    id="idealized/fig-5",
-    source="idealized",
-    place="Figure 5",
-    statement="The variance explained is nearly uniform, and the 2D projection shows no clustering, consistent with "
-    "solutions that occupy distinct regions of parameter space.",
-    verdict="reproduced",
-    remark="Copies of one model show the same picture, so it is consistent with one solution as well.",
-)
-@claim(
-    id="idealized/7.3-c",
-    source="idealized",
-    place="§7.3",
-    statement="Permutation symmetries would produce a finite set of clusters; that none is seen is evidence for "
-    "distinct algorithms.",
-    verdict="refuted",
-    correction=r"They produce $64! \cdot 2 \approx 2.5 \cdot 10^{89}$ copies of a model; among 20 of them no two are "
-    r"near each "
-    "other, so no clustering is what permutations alone show.",
-)
+@checks("fig-5", "7.3-c")
 def test_clusters(evidence: EvidenceLog) -> None:
     theta = twenty()[TRAINED]
     permuted = gauge_copies(architecture(), theta[0], MODELS, 3, Mixture(stream=False, scales=0.0, heads=False))
@@ -56,7 +37,7 @@ def test_clusters(evidence: EvidenceLog) -> None:
             "untrained": splits[UNTRAINED],
         },
         cases=MODELS,
-        only="idealized/fig-5",
+        only="fig-5",
     )
     number = factorial(64) * factorial(2)
     nearest = float(geometry(permuted).distances.min())
@@ -66,7 +47,7 @@ def test_clusters(evidence: EvidenceLog) -> None:
         figures={"logarithm": len(str(number)) - 1, "models": MODELS},
         counterexample="20 models that differ by a permutation of the neurons: one function, and no two near each "
         "other",
-        only="idealized/7.3-c",
+        only="7.3-c",
     )
     evidence.numeric(
         "20 permuted copies of one model: best cut in two, least distance, change of the logits",
@@ -76,33 +57,14 @@ def test_clusters(evidence: EvidenceLog) -> None:
             "least distance": at_least(nearest, 1.0),
         },
         cases=MODELS,
-        only="idealized/7.3-c",
+        only="7.3-c",
     )
     evidence.control(
         "two models with noise around them are seen as two clusters", figures={"best cut": at_least(two, 0.95)}
     )
 
 
-@claim(
-    id="idealized/7.3-a",
-    source="idealized",
-    place="§7.3",
-    statement="Near-zero cosines and a flat spectrum of variances are strong evidence for algorithmic multiplicity.",
-    verdict="refuted",
-    correction="They are no evidence: untrained models and copies of one single model show the same. Measures that no "
-    "symmetry can change give 0 for copies and can tell; by them all 20 models follow one rule off the task.",
-    remark="For XOR of all, models do differ in their answers to longer sequences (recorded with Figure 5); the source "
-    "looked at neither.",
-)
-@claim(
-    id="idealized/abs-7",
-    source="idealized",
-    place="abstract",
-    statement="This confirms that distinct training runs converge to genuinely different algorithmic strategies.",
-    verdict="refuted",
-    correction="It does not confirm it. The 20 models are no copies of each other, but all give the last token on "
-    "sequences of six tokens too, and all solve the task without attention.",
-)
+@checks("7.3-a", "abs-7")
 def test_multiplicity(evidence: EvidenceLog) -> None:
     names = (TRAINED, UNTRAINED, COPIES)
     cosines = {name: float(shape(name).cosines.mean()) for name in names}
@@ -137,18 +99,10 @@ def test_multiplicity(evidence: EvidenceLog) -> None:
     )  # fmt: skip
 
 
-@claim(
-    id="idealized/7.3-b",
-    source="idealized",
-    place="§7.3",
-    statement="Continuous symmetries would produce nearby solutions.",
-    verdict="refuted",
-    correction="Their orbits are unbounded, since general linear groups are, and copies by orthogonal maps alone are "
-    "as far apart as trained models.",
-)
+@checks("7.3-b")
 def test_near_by(evidence: EvidenceLog) -> None:
     a, theta = architecture(), twenty()[TRAINED][0]
-    flat = Flat.of(a)
+    flat = ParameterVector.of(a)
     distances = {}
     outputs = logits(a, theta.unsqueeze(0), copy_last().inputs)
     for power in (1, 4, 10):
@@ -178,14 +132,7 @@ def test_near_by(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="idealized/intro-3",
-    source="idealized",
-    place="§1, contribution (3)",
-    statement="Independently trained solutions occupy genuinely different regions of parameter space.",
-    verdict="holds-if",
-    condition="Regions are regions of coordinates, and parameters with the same function count as different.",
-)
+@checks("intro-3")
 def test_regions(evidence: EvidenceLog) -> None:
     trained, copies = shape(TRAINED), shape(COPIES)
     evidence.numeric(

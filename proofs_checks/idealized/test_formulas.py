@@ -11,7 +11,7 @@ from proofs_checks.idealized import dimension_formulas as formulas
 from proofs_checks.idealized.dimension_support import Case, generators_rank
 from proofs_checks.idealized.experiments.printed import FIGURE_1_EXPONENT, TABLE_1, Row
 from proofs_checks.idealized.model import architecture
-from symgauge.claims import EvidenceLog, at_least, claim, equal
+from symgauge.claims import EvidenceLog, at_least, checks, equal
 from symgauge.symbolic.dimensions import L, V, d, h
 from symgauge.symbolic.linear import rank, rational
 from symgauge.symmetries import families
@@ -22,16 +22,7 @@ SIZES = ((4, 1, 1, 5), (6, 2, 2, 7), (6, 3, 1, 2), (8, 4, 3, 9), (16, 2, 1, 2))
 d_k = sp.Symbol("d_k", integer=True, positive=True)
 
 
-@claim(
-    id="idealized/eq-1",
-    source="idealized",
-    place="equation (1)",
-    statement=r"$P = 2|V|d + L(4d^2 + 2d\,d_{ff})$.",
-    verdict="holds-if",
-    condition="There are no biases, norms or position vectors, and the output projection is not the embedding.",
-    remark=r"With $d_{ff} = 4d$ it is $2|V|d + 12Ld^2$. The text does not say that these parts are missing; "
-    r"the numbers do.",
-)
+@checks("eq-1")
 def test_parameters(evidence: EvidenceLog) -> None:
     models = [architecture(*sizes) for sizes in SIZES]
     counted = [wire(a).parameters for a in models]
@@ -64,46 +55,13 @@ def test_parameters(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="idealized/eq-2",
-    source="idealized",
-    place="equation (2)",
-    statement=r"$\dim_{QK} = L H d_k^2$.",
-    verdict="holds-if",
-    condition=r"$W_Q$ or $W_K$ of each head has full column rank.",
-)
-@claim(
-    id="idealized/eq-3",
-    source="idealized",
-    place="equation (3)",
-    statement=r"$V \mapsto BV$, $W_O \mapsto W_O B^{-1}$ is a symmetry, and $\dim_{VO} = L H d_v^2$.",
-    verdict="holds-if",
-    condition=r"$V$ and $W_O$ are written for columns (unlike $Q$ and $K$ in §4.1: for rows it is $VB$, $B^{-1}W_O$), "
-    r"and $V$ or $W_O$ of each head has full rank.",
-)
-@claim(
-    id="idealized/eq-4",
-    source="idealized",
-    place="equation (4)",
-    statement=r"$\dim_{MLP} = L d_{ff} = 4Ld$, with factors $\alpha > 0$.",
-    verdict="holds-if",
-    condition="No hidden neuron has all incoming and all outgoing weights zero.",
-)
-@claim(
-    id="idealized/bg-4",
-    source="idealized",
-    place="§2.2",
-    statement=r"$QK^\top$ is invariant under invertible maps of queries and keys, a symmetry of $d_k^2$ dimensions "
-    r"per head.",
-    verdict="holds-if",
-    condition=r"$Q$ or $K$ has full column rank.",
-)
+@checks("eq-2", "eq-3", "eq-4", "bg-4")
 def test_families(evidence: EvidenceLog) -> None:
-    query_key, value_output = ["idealized/eq-2", "idealized/bg-4"], "idealized/eq-3"
+    query_key, value_output = ["eq-2", "bg-4"], "eq-3"
     record_identity(evidence, "query_key", on="condition", only=query_key)
     record_identity(evidence, "value_output", on="condition", only=value_output)
-    record_identity(evidence, "relu_rescaling", on="condition", only="idealized/eq-4")
-    names = {"query-key": query_key, "value-output": [value_output], "relu-rescale": ["idealized/eq-4"]}
+    record_identity(evidence, "relu_rescaling", on="condition", only="eq-4")
+    names = {"query-key": query_key, "value-output": [value_output], "relu-rescale": ["eq-4"]}
     parts = dict(zip(names, (part for _, part in formulas.listed().parts), strict=True))
     for name, ids in names.items():
         ranks, numbers = [], []
@@ -153,14 +111,14 @@ def test_families(evidence: EvidenceLog) -> None:
         "tangent $(w, -u)$ of a neuron that neither reads nor writes",
         figures={"dimension": equal(rank(rational(dead)), 1)},
         counterexample=r"$w = u = 0$: every $\alpha$ fixes it",
-        only="idealized/eq-4",
+        only="eq-4",
     )
     z, w, alpha = sp.Integer(1), sp.Integer(1), sp.Integer(-1)
     evidence.control(
         r"$\alpha = -1$ changes $\mathrm{ReLU}(wx)\,u$ at $w = x = u = 1$ from 1 to 0",
         sp.Max(0, alpha * w * z) / alpha != sp.Max(0, w * z),
         kind="exact",
-        only="idealized/eq-4",
+        only="eq-4",
     )
 
 
@@ -171,14 +129,7 @@ def head_orbit(query: list[list[int]], key: list[list[int]]) -> int:
     return rank(rational(sp.Matrix.hstack(*((q * x).reshape(4, 1).col_join((-k * x.T).reshape(4, 1)) for x in units))))
 
 
-@claim(
-    id="idealized/abs-1",
-    source="idealized",
-    place="abstract",
-    statement=r"The combined dimension of query–key, value–output and ReLU symmetries is $O(LHd_k^2)$.",
-    verdict="holds",
-    remark=r"With the maps of the stream, which are missing, it is $O(LHd_k^2 + d^2)$ on a residual stream.",
-)
+@checks("abs-1")
 def test_order(evidence: EvidenceLog) -> None:
     total = formulas.listed().total.subs(d, h * d_k)
     gap = sp.factor(6 * L * h * d_k**2 - total)
@@ -202,27 +153,7 @@ def slope(rows: tuple[Row, ...]) -> float:
     return sum((a - x) * (b - y) for a, b in points) / sum((a - x) ** 2 for a, _ in points)
 
 
-@claim(
-    id="idealized/fig-1",
-    source="idealized",
-    place="below Table 1, Figure 1",
-    statement=r"$\rho \propto d^{-1}$, because the symmetry dimension scales as $O(Ld^2/H)$ and $P$ as $O(Ld^2+|V|d)$.",
-    verdict="refuted",
-    correction=r"$\rho \to 1/(6H)$ for $d \to \infty$ at fixed $H$ (the reason given says as much: a constant), and "
-    r"$\rho \sim (d_k+2)/(6d)$ at fixed $d_k$.",
-)
-@claim(
-    id="idealized/8.3",
-    source="idealized",
-    place="§8.3",
-    statement=r"$\rho$ falls from 0.20 ($d=8$) to 0.021 ($d=512$) following $\rho \propto d^{-1}$, so larger models "
-    r"have proportionally less redundancy.",
-    verdict="refuted",
-    correction=r"The end points are right; in between $H$ grows from 1 to 8. At $H = 8$ the ratio is 0.0258, 0.0233, "
-    r"0.0214 for $d = 64, 128, 512$ and stops at $1/48 = 0.0208$. With the maps of the stream and one layer it tends "
-    r"to "
-    r"$(2/H+1)/12$.",
-)
+@checks("fig-1", "8.3")
 def test_growth(evidence: EvidenceLog) -> None:
     ratio = formulas.ratio()
     fixed_heads = sp.limit(ratio, d, sp.oo)
@@ -239,7 +170,7 @@ def test_growth(evidence: EvidenceLog) -> None:
         r"at fixed $d_k$: $\rho d \to (d_k+2)/6$",
         sp.simplify(fixed_width - (d_k + 2) / 6) == 0,
         on="correction",
-        only="idealized/fig-1",
+        only="fig-1",
     )
     at_eight = tuple(row for row in TABLE_1 if row.heads == 8)
     evidence.exact(
@@ -257,14 +188,14 @@ def test_growth(evidence: EvidenceLog) -> None:
         and round(TABLE_1[-1].symmetries / TABLE_1[-1].parameters, 3) == 0.021
         and TABLE_1[-1].symmetries * 48 > TABLE_1[-1].parameters,
         on="correction",
-        only="idealized/8.3",
+        only="8.3",
     )
     whole = (formulas.fibre(residual=True).total / formulas.parameters().total).subs(L, 1)
     evidence.proof(
         r"with the maps of the stream, $L = 1$: $(2/H+1)/12$",
         sp.simplify(sp.limit(whole, d, sp.oo) - (2 / h + 1) / 12) == 0,
         on="correction",
-        only="idealized/8.3",
+        only="8.3",
     )
     bare = sp.limit((L * d**2 / h) / (L * d**2 + V * d), d, sp.oo)
     evidence.control(

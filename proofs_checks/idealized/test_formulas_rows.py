@@ -12,7 +12,7 @@ from proofs_checks.idealized import dimension_formulas as formulas
 from proofs_checks.idealized.model import IdealizedModel, architecture
 from proofs_checks.idealized.model.tasks import seen
 from symgauge.architecture import Architecture
-from symgauge.claims import EvidenceLog, claim, equal
+from symgauge.claims import EvidenceLog, checks, equal
 from symgauge.exact.dimension import dimension
 from symgauge.exact.probes import Tokens
 from symgauge.models.reference import forward
@@ -39,20 +39,7 @@ def left_null(a: Architecture, seed: int = 0, *, own: bool = False) -> int:
     return a.vocabulary * words.count - found.rank
 
 
-@claim(
-    id="idealized/true-rows",
-    source="idealized",
-    place="in place of Table 2 and Figure 2",
-    statement=r"One layer without positions, read at the last position: the Jacobian of all $|V|$ logits on all "
-    r"$|V|^T$ "
-    r"inputs has a left null space of dimension $|V|\,(|V|^T - |V|\binom{T+|V|-2}{|V|-1})$ when the model is wide "
-    r"enough, "
-    r"whatever the parameters, trained or not.",
-    verdict="holds",
-    remark=r"4 for $|V|=2$, $T=3$; 16 for $|V|=2$, $T=4$; 0 for $|V|=3$, $T=2$: the numbers of Table 2. It counts "
-    r"repeated "
-    r"inputs, not directions in parameter space.",
-)
+@checks("true-rows")
 def test_repeated_rows(evidence: EvidenceLog) -> None:
     evidence.proof(
         r"the last position's output is the same for permuted earlier tokens, for every size: "
@@ -124,20 +111,7 @@ def groups(model: IdealizedModel) -> tuple[tuple[int, ...], ...]:
     )
 
 
-@claim(
-    id="idealized/true-two-tokens",
-    source="idealized",
-    place="in place of Figure 2, $|V| = 2$",
-    statement=r"With $|V| = 2$, $L = 1$ and a residual stream the left null space is larger where classes share a ReLU "
-    r"pattern: at least $2 \cdot 2^T - \sum_q \min(2T, H + \sum_p \min(2n_p, 2+2H))$, $n_p$ of the $T$ classes of "
-    r"query $q$ "
-    r"having pattern $p$, and exactly this for $T \le 3$ or $H \ge 2$ in the models tried.",
-    verdict="holds",
-    remark=r"So with $d = 8$, $H = 1$, $T = 3$ (Figure 2 at its left end, if heads grow from one) it is 4, 5 or 6. One "
-    r"pattern for all of a query's classes is the case $2+3H$ against $2T$; with fewer rows per pattern that alone "
-    r"would "
-    r"be too small ($H = 1$, $T = 4$).",
-)
+@checks("true-two-tokens")
 def test_two_tokens(evidence: EvidenceLog) -> None:
     exactly, at_most_rank, seen_sizes = [], [], set()
     for d, heads, length in ((4, 1, 3), (8, 1, 3), (4, 2, 3), (4, 2, 5), (4, 1, 4)):

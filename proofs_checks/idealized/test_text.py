@@ -15,7 +15,7 @@ from proofs_checks.idealized.text import (
     SMALLEST,
     STATED,
 )
-from symgauge.claims import EvidenceLog, claim, equal
+from symgauge.claims import EvidenceLog, checks, equal
 from symgauge.exact.dimension import dimension
 from symgauge.exact.probes import Tokens
 from symgauge.wiring import wire
@@ -25,15 +25,7 @@ def same(a: str, b: str) -> bool:
     return a.casefold() == b.casefold()
 
 
-@claim(
-    id="idealized/intro-1",
-    source="idealized",
-    place="§1 (1)",
-    statement="The formulas are verified across 12 configurations ranging from 800 to 37,879,808 parameters.",
-    verdict="inconsistent",
-    correction="Table 1 has 8 configurations of that range; its numbers are values of the formulas, not a test of "
-    "them.",
-)
+@checks("intro-1")
 def test_configurations(evidence: EvidenceLog) -> None:
     evidence.audit(
         "rows of the only table of configurations", figures={"rows": equal(len(TABLE_1), CONFIGURATIONS)}, cases=1
@@ -53,20 +45,7 @@ def test_configurations(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="idealized/refs",
-    source="idealized",
-    place="References",
-    statement="The reference list names works by their authors and titles.",
-    verdict="inconsistent",
-    correction="[3] is by Frankle and Carbin; [4] by Godfrey, Brown, Emerson, Kvinge; [9] (arXiv:2601.14175) by "
-    "Suvrat Raju "
-    "and Praneeth Netrapalli; [11] is “An Embedding of ReLU Networks and an Analysis of their Identifiability” "
-    "(arXiv:2107.09370; Constructive Approximation 2022, not ICML).",
-    remark="[13] was not found under its authors or its title; that it does not exist is not shown. The right entries "
-    "are "
-    "transcribed here from arXiv and proceedings pages.",
-)
+@checks("refs")
 def test_references(evidence: EvidenceLog) -> None:
     found = [r for r in REFERENCES if r.title]
     authors = [r.number for r in found if not same(r.printed_authors, r.authors)]
@@ -84,19 +63,7 @@ def test_references(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="idealized/model",
-    source="idealized",
-    place="§3",
-    statement="The model is given: an embedding, $L$ layers of attention and a network, an output projection.",
-    verdict="not-reproducible",
-    correction=r"The numbers fix more of it: no biases, norms or position vectors (3,136), $L = 1$, logits read at "
-    r"the last "
-    r"position only (4 of 16 rows repeat; at all positions 32 of 48 would, at $|V| = 2$, $T = 3$). Residual stream, "
-    r"mask, initialisation, "
-    r"optimiser "
-    r"and thresholds stay open.",
-)
+@checks("model")
 def test_model(evidence: EvidenceLog) -> None:
     evidence.missing(*(item for item, place in STATED.items() if not place))
     plain = architecture()
@@ -125,19 +92,7 @@ def test_model(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="idealized/def-class",
-    source="idealized",
-    place="§3 against §5.1",
-    statement=r"$[\theta]$, the parameters with the correct token on every input, is what the null space measures: the "
-    r"directions that do not change the output.",
-    verdict="inconsistent",
-    correction=r"Three sets are meant. The right token everywhere: an open set, dimension $P = 3136$. The same logits "
-    r"on all "
-    r"inputs: 3124 for $|V| = 2$, $T = 3$. The same function on vectors in place of tokens: less still. Zero "
-    r"cross-entropy, "
-    r"also named, is met nowhere.",
-)
+@checks("def-class")
 def test_class(evidence: EvidenceLog) -> None:
     a = architecture()
     found = dimension(IdealizedModel(a), Tokens(2, 3))
@@ -161,16 +116,7 @@ def test_class(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="idealized/abs-9",
-    source="idealized",
-    place="abstract, §8.1",
-    statement="The ambiguity decomposes into continuous symmetries, discrete symmetries and algorithmically distinct "
-    "branches.",
-    verdict="not-reproducible",
-    remark="Without a definition of “algorithm” that does not change under the first two, the third layer cannot be "
-    "told from them.",
-)
+@checks("abs-9")
 def test_layers(evidence: EvidenceLog) -> None:
     evidence.missing(
         *(f"what is meant by {name}" for name, place in LAYERS.items() if not place),
@@ -178,14 +124,6 @@ def test_layers(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="idealized/9-first",
-    source="idealized",
-    place="§9",
-    statement="This is the first systematic computational study of parameterization ambiguity in idealized "
-    "autoregressive "
-    "transformers.",
-    verdict="not-reproducible",
-)
+@checks("9-first")
 def test_first(evidence: EvidenceLog) -> None:
     evidence.missing("a search of earlier work, or what makes a study systematic")

@@ -9,23 +9,14 @@ import torch
 
 from proofs_checks.idealized.model import IdealizedModel, architecture
 from proofs_checks.idealized.model.tasks import copy_last
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.models.reference import forward
 from symgauge.symmetries import symbols as letters
 from symgauge.symmetries.discrete import discrete_families
 from symgauge.wiring import wire
 
 
-@claim(
-    id="idealized/8.1-2",
-    source="idealized",
-    place="§8.1 (2)",
-    statement="Permutations of neurons and heads multiply the number of equivalent parameterizations by a factorial "
-    "factor.",
-    verdict="holds-if",
-    condition=r"No two neurons of a layer and no two heads have the same weights: then the factor is $((4d)!\,H!)^L$.",
-    remark=r"At $d = 16$, $H = 2$, $L = 1$: $64!\cdot 2 = 2.5 \cdot 10^{89}$.",
-)
+@checks("8.1-2")
 def test_permutations(evidence: EvidenceLog) -> None:
     a = architecture(4, 2, 2, 3)
     # Permutations and signs of the stream are finite too, but lie inside its GL(d).
@@ -61,15 +52,7 @@ def test_permutations(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="idealized/8.2-c",
-    source="idealized",
-    place="§8.2",
-    statement="The equivalence class under continuous symmetries makes the number of parameters ambiguous.",
-    verdict="holds-if",
-    condition="The number is that of nonzero parameters.",
-    remark="It speaks against taking a sparsity for a measure of a task, as §6 does.",
-)
+@checks("8.2-c")
 def test_count_of_nonzeros(evidence: EvidenceLog) -> None:
     a = architecture(4, 2)
     roles = {role: torch.zeros(shape, dtype=torch.float64) for role, shape in wire(a).shapes.items()}

@@ -7,11 +7,11 @@ from random import Random
 
 from hypothesis import strategies as st
 
+from proofs_checks.linear_properties.drawing import Room, embed, of_rank, random_matrix
 from proofs_checks.linear_properties.drawn_models import ROOMS, SEEDS
-from symgauge.linear_properties.drawing import Room, embed, of_rank, random_matrix
-from symgauge.linear_properties.exact_matrices import RATIONALS, Field, Matrix
-from symgauge.linear_properties.model import Model
-from symgauge.linear_properties.properties import Affine, Query, relational_map
+from proofs_checks.linear_properties.exact_matrices import RATIONALS, Field, Matrix
+from proofs_checks.linear_properties.model import Model
+from proofs_checks.linear_properties.properties import Affine, Query, relational_map
 
 
 @dataclass(frozen=True)

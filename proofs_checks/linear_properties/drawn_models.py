@@ -9,9 +9,9 @@ from random import Random
 import sympy as sp
 from hypothesis import strategies as st
 
-from symgauge.linear_properties.drawing import Room, partner, random_matrix, random_model
-from symgauge.linear_properties.exact_matrices import RATIONALS, Field, Matrix
-from symgauge.linear_properties.model import Model
+from proofs_checks.linear_properties.drawing import Room, partner, random_matrix, random_model
+from proofs_checks.linear_properties.exact_matrices import RATIONALS, Field, Matrix
+from proofs_checks.linear_properties.model import Model
 
 PRIME = Field(10_007)
 ROOMS = st.builds(Room, embedding=st.integers(0, 2), unembedding=st.integers(0, 2), unused=st.integers(0, 2))

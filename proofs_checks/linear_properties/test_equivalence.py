@@ -8,12 +8,12 @@ import sympy as sp
 from hypothesis import strategies as st
 
 from proofs_checks.gauge.symbolic_support import proves
+from proofs_checks.linear_properties.drawing import NO_ROOM, Room, of_rank, partner, random_model
 from proofs_checks.linear_properties.drawn_models import PRIME, SEEDS, Pair, pairs, symbolic_projector, vanishes
-from symgauge.claims import EvidenceLog, claim, equal, for_all
-from symgauge.linear_properties.drawing import NO_ROOM, Room, of_rank, partner, random_model
-from symgauge.linear_properties.equivalence import Equivalence, Inequivalence, equivalence
-from symgauge.linear_properties.exact_matrices import RATIONALS
-from symgauge.linear_properties.model import Model, model_of_ratios
+from proofs_checks.linear_properties.equivalence import Equivalence, Inequivalence, equivalence
+from proofs_checks.linear_properties.exact_matrices import RATIONALS
+from proofs_checks.linear_properties.model import Model, model_of_ratios
+from symgauge.claims import EvidenceLog, checks, equal, for_all
 from symgauge.symbolic.functions import RowSoftmax
 from symgauge.symbolic.identities import V, d, matrix, n, ones
 from symgauge.symbolic.proof import prove_equal
@@ -27,18 +27,7 @@ def decides_as_the_distribution_does(pair: Pair) -> bool:
     return alike and not equivalence(pair.model, wrong) and not pair.model.same_distribution(wrong)
 
 
-@claim(
-    id="linear-properties/thm-5",
-    source="linear-properties",
-    place="Theorem 5 (Key Results; Mechanism 3)",
-    statement=r"Two next-token predictors $p(y|x)\propto\exp(f(x)^\top g(y))$ have the same conditional distribution "
-    r"exactly when they are $\sim_{EL}$-equivalent, whatever their dimensions.",
-    verdict="holds",
-    remark=r"Read in the source: the equivalence characterises equal distributions, without a diversity condition and "
-    r"across dimensions. Rebuilt here: the relation itself, $P_Mf = A P_{\tilde M}\tilde f$, $P_Ng_0 = B P_{\tilde N}"
-    r"\tilde g_0$ with isomorphisms that keep $\langle\cdot,\cdot\rangle$ between $M$ and $N$, and the proof "
-    r"(both determine $L(x,y) = f(x)\cdot g_0(y)$; its minors define $A$ and $B$).",
-)
+@checks("thm-5")
 def test_theorem_5(evidence: EvidenceLog) -> None:
     trial = for_all(decides_as_the_distribution_does, pair=pairs())
     evidence.property(
@@ -88,15 +77,7 @@ def test_theorem_5(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="linear-properties/thm-5-conditions",
-    source="linear-properties",
-    place="Theorem 5, the relation (reconstructed)",
-    statement=r"No part of $\sim_{EL}$ can be left out: not the map of embeddings, not that of unembeddings, not "
-    r"$\langle Au,Bv\rangle = \langle u,v\rangle$, and not the pivot of the unembeddings.",
-    verdict="holds",
-    remark="Reconstructed, with its smallest examples; of the source only the existence of the relation is readable.",
-)
+@checks("thm-5-conditions")
 def test_parts_of_the_relation(evidence: EvidenceLog) -> None:
     one = Model.of([[1]], [[0], [1]])
     half = equivalence(one, Model.of([["1/2"]], [[0], [1]]))
@@ -121,17 +102,7 @@ def test_parts_of_the_relation(evidence: EvidenceLog) -> None:
     evidence.control("the decision accepts the model against itself", bool(equivalence(plane, plane)), kind="exact")
 
 
-@claim(
-    id="linear-properties/thm-5-onto",
-    source="linear-properties",
-    place="Theorem 5 (Key Results: one-to-one correspondence)",
-    statement="Conditional probability distributions correspond one-to-one to equivalence classes of models.",
-    verdict="holds-if",
-    condition="The vocabulary is finite and every probability is positive.",
-    remark=r"Read in the source: one-to-one correspondence. That every positive $p$ has a model, of least "
-    r"dimension rank "
-    r"$L$ and never of a smaller one, is added here.",
-)
+@checks("thm-5-onto")
 def test_every_distribution_has_a_model(evidence: EvidenceLog) -> None:
     x = sp.Symbol("x", real=True)
     evidence.proof(
@@ -167,24 +138,7 @@ def test_every_distribution_has_a_model(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="linear-properties/thm-5-dimensions",
-    source="linear-properties",
-    place="Method Summary: models of different representation dimensionality",
-    statement="Models of different dimensions can be equivalent; no linear map need then relate the whole embeddings.",
-    verdict="holds",
-    remark=r"Read in the source: equal dimension is not assumed. The example is reconstructed.",
-)
-@claim(
-    id="linear-properties/diversity",
-    source="linear-properties",
-    place="Abstract: lifting a diversity requirement of previous results",
-    statement=r"Under diversity ($F = G = \mathbb R^d$) equivalent models are related by one $A\in GL(d)$, $f = "
-    r"\tilde fA$, "
-    r"$g_0 = \tilde g_0A^{-\top}$ (rows); without it that conclusion fails, and $\sim_{EL}$ is what is left.",
-    verdict="holds",
-    remark="Read in the source: the requirement is lifted. The classical statement and the examples are reconstructed.",
-)
+@checks("thm-5-dimensions", "diversity")
 def test_dimension_and_diversity(evidence: EvidenceLog) -> None:
     line, parabola = Model.of([[1], [2], [3]], [[0], [1]]), Model.of([[1, 1], [2, 4], [3, 9]], [[0, 5], [1, 5]])
     evidence.exact(
@@ -206,7 +160,7 @@ def test_dimension_and_diversity(evidence: EvidenceLog) -> None:
     evidence.property(
         r"diverse models of equal dimension: $A$ invertible, $B = A^{-\top}$, on the whole embeddings",
         for_all(classical, pair=pairs(rooms=st.just(NO_ROOM))),
-        only="linear-properties/diversity",
+        only="diversity",
     )
     rng = Random(5)
     blind = random_model(rng, 2, Room(1, 1, 1), contexts=6, tokens=6)
@@ -216,7 +170,7 @@ def test_dimension_and_diversity(evidence: EvidenceLog) -> None:
         "other's, nor "
         "one's unembeddings",
         bool(equivalence(blind, again)) and again.f.solve(blind.f) is None and again.g0.solve(blind.g0) is None,
-        only="linear-properties/diversity",
+        only="diversity",
     )
     square = Model.of([[1], [4], [9]], [[0], [1]])
     evidence.control("$x^2$ in place of $(x, x^2)$ is no partner", not equivalence(line, square), kind="exact")

@@ -8,17 +8,17 @@ from typing import Any, Literal
 import sympy as sp
 
 from proofs_checks.gauge.symbolic_support import proves
+from proofs_checks.linear_properties.drawing import Room, random_model
+from proofs_checks.linear_properties.fibre import LogBilinear, generic_fibre_dimension, nullity_at
+from proofs_checks.linear_properties.floating import Representation
+from proofs_checks.linear_properties.model import Model
+from proofs_checks.linear_properties.network import hidden_states, random_contexts, unembedding
 from symgauge import Tokens, account_for, dimension
 from symgauge.accounting import describe, natural_inputs
 from symgauge.architecture import Architecture
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.exact.result import FibreDimension, Output
-from symgauge.linear_properties.drawing import Room, random_model
-from symgauge.linear_properties.fibre import LogBilinear, generic_fibre_dimension, nullity_at
-from symgauge.linear_properties.floating import Representation
-from symgauge.linear_properties.model import Model
-from symgauge.linear_properties.network import hidden_states, random_contexts, unembedding
 from symgauge.models.huggingface import tiny
 from symgauge.symbolic.functions import layer_norm
 from symgauge.symbolic.identities import d, matrix, n, ones
@@ -26,7 +26,6 @@ from symgauge.symbolic.proof import prove_equal
 from symgauge.symbolic.words import Facts
 
 OUTPUTS: tuple[Output, Output] = ("logits", "probabilities")
-DERIVED = "Derived here: the paper speaks of functions f and g, this of their parameters. "
 
 
 def fibre(module: LogBilinear, output: Output, point: Literal["random", "own"] = "random") -> FibreDimension:
@@ -37,18 +36,7 @@ def fibre(module: LogBilinear, output: Output, point: Literal["random", "own"] =
     return found
 
 
-@claim(
-    id="linear-properties/fibre",
-    source="linear-properties",
-    place="Theorem 5 in parameters (derived)",
-    statement=r"With the tables $f$ ($n\times d$) and $g$ ($V\times d$) as parameters the fibre through general "
-    r"tables has "
-    r"dimension $(n+V)d - r(n+V'-r)$, $r = \min(d,n,V')$, with $V' = V-1$ for probabilities and $V$ for logits: "
-    r"$d^2+d$, from "
-    r"$GL(d)$ and the shift of $g$, and $d^2$, once $n, V'\ge d$; more when diversity fails.",
-    verdict="holds",
-    remark=DERIVED + r"$L = fg_0^\top$ runs through the matrices of rank at most $r$.",
-)
+@checks("fibre")
 def test_fibre(evidence: EvidenceLog) -> None:
     sizes = [(5, 6, 3), (5, 4, 3), (2, 6, 3), (6, 3, 4), (3, 3, 5)]
     measured: dict[str, list[int]] = {}
@@ -82,15 +70,7 @@ def test_fibre(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="linear-properties/fibre-without-diversity",
-    source="linear-properties",
-    place="Theorem 5 in parameters, without diversity (derived)",
-    statement=r"At tables with spans $F$, $G$ the derivative of $(f,g)\mapsto p$ has a kernel of dimension "
-    r"$(n+V)d - n(V-1) + (n-\dim F)(V-1-\dim G)$, more than at general tables exactly when the last term grows.",
-    verdict="holds",
-    remark=DERIVED + "A kernel dimension bounds that of the fibre from above at such special points.",
-)
+@checks("fibre-without-diversity")
 def test_fibre_without_diversity(evidence: EvidenceLog) -> None:
     models = [
         random_model(Random(seed), 2, room, contexts=5, tokens=6)
@@ -118,22 +98,7 @@ NORMS: dict[str, dict[str, Any]] = {
 }
 
 
-@claim(
-    id="linear-properties/transformer-head",
-    source="linear-properties",
-    place="Theorem 5 in a transformer (derived)",
-    statement=r"Of $GL(d)$ and the shift of $g$ a transformer's output side keeps: the shift ($d$ directions "
-    r"that logits see "
-    r"and probabilities do not; $d-1$ after a LayerNorm without offset, where logits miss one too) if the head "
-    r"is untied; if "
-    r"tied, only where another table takes it off the stream or norms do not see it; and of $GL(d)$ what the "
-    r"stream allows, "
-    r"$GL(d)$ without norms, $O(d)$ with RMSNorm, $O(d-1)$ with LayerNorm.",
-    verdict="holds",
-    remark=DERIVED
-    + "In the model itself $f$ is any function; a transformer can absorb only such changes of $f$ as its "
-    "weights make.",
-)
+@checks("transformer-head")
 def test_transformer_head(evidence: EvidenceLog) -> None:
     width = 4
     cases = [(norm, False, False) for norm in NORMS]
@@ -180,19 +145,7 @@ def expected_shift(norm: str, tied: bool, table: bool, width: int) -> int:
     return width - (norm == "LayerNorm")
 
 
-@claim(
-    id="linear-properties/layer-norm-diversity",
-    source="linear-properties",
-    place="Diversity condition in transformers (derived)",
-    statement=r"A final LayerNorm without offset makes diversity fail: every $f(x)$ is orthogonal to "
-    r"$1/\gamma$, so effective "
-    r"complexity is at most $d-1$. With offset the embeddings span $\mathbb R^d$ but lie on one affine "
-    r"hyperplane, so with a "
-    r"head bias, $f$ extended by 1, diversity fails again.",
-    verdict="holds",
-    remark=DERIVED
-    + "With RMSNorm, and with LayerNorm with offset and no head bias (GPT-2), nothing of the sort happens.",
-)
+@checks("layer-norm-diversity")
 def test_layer_norm(evidence: EvidenceLog) -> None:
     x, gain, offset = matrix("X", n, d), matrix("Γ", d, d), matrix("b", d, 1)
     facts = Facts(diagonal=(gain,))

@@ -8,12 +8,12 @@ import sympy as sp
 from hypothesis import strategies as st
 
 from proofs_checks.gauge.symbolic_support import proves
+from proofs_checks.linear_properties.drawing import NO_ROOM, Room, embed, partner, random_matrix, random_model
 from proofs_checks.linear_properties.drawn_models import PRIME, ROOMS, SEEDS
-from symgauge.claims import EvidenceLog, claim, equal, for_all
-from symgauge.linear_properties.drawing import NO_ROOM, Room, embed, partner, random_matrix, random_model
-from symgauge.linear_properties.exact_matrices import RATIONALS, Field
-from symgauge.linear_properties.model import Model
-from symgauge.linear_properties.properties import difference, parallel_ratio
+from proofs_checks.linear_properties.exact_matrices import RATIONALS, Field
+from proofs_checks.linear_properties.model import Model
+from proofs_checks.linear_properties.properties import difference, parallel_ratio
+from symgauge.claims import EvidenceLog, checks, equal, for_all
 from symgauge.symbolic.identities import d, matrix, r
 from symgauge.symbolic.proof import prove_equal
 from symgauge.symbolic.words import Facts
@@ -21,9 +21,6 @@ from symgauge.symbolic.words import Facts
 FLAT = Model.of([[1, 0], [2, 0]], [[0, 0], [1, 0], [2, 0]])
 BENT = Model.of([[1, 0], [2, 0]], [[0, 0], [1, 0], [2, 1]])
 """The smallest pair: same probabilities; tokens 0, 1, 2 lie on a line in the first model only."""
-REBUILT = (
-    r"Rebuilt here: parallel in a subspace means $P_Su = \beta P_Sv$ with $\beta\ne0$; the proof applies $B^{-1}$."
-)
 ONLY_SEEN = st.builds(Room, embedding=st.integers(0, 2), unembedding=st.just(0), unused=st.integers(0, 2))
 
 
@@ -47,16 +44,7 @@ def ratio_in_n(m: Model) -> object:
     return parallel_ratio(u @ m.N.projector(), v @ m.N.projector())
 
 
-@claim(
-    id="linear-properties/thm-15",
-    source="linear-properties",
-    place="Theorem 15 (Mechanism 2)",
-    statement=r"Differences of unembeddings that are parallel in the subspace $N$ of one model are parallel, "
-    r"with the same "
-    r"ratio, in the subspace $\tilde N$ of any model with the same distribution.",
-    verdict="holds",
-    remark=r"Read in the source: preserved within $N$. The equal ratio is added. " + REBUILT,
-)
+@checks("thm-15")
 def test_theorem_15(evidence: EvidenceLog) -> None:
     def shared(seed: int, first: Room, second: Room, parallel: bool) -> bool:
         one, two, ratio = on_a_line(Random(seed), first, second, RATIONALS, parallel)
@@ -98,29 +86,9 @@ def test_theorem_15(evidence: EvidenceLog) -> None:
     evidence.control("differences in general are not parallel", any(ratio_in_n(m) is None for m in free), kind="exact")
 
 
-@claim(
-    id="linear-properties/thm-15-elsewhere",
-    source="linear-properties",
-    place="Mechanism 2: only within N",
-    statement=r"Parallel vectors of one model need not be parallel in another model with the same distribution: only "
-    r"parallelism within $N$ is preserved.",
-    verdict="holds",
-    remark=r"Read in the source: this. Added: of two different pairs of tokens, full-space parallelism is never "
-    r"shared by all "
-    "equivalent models, since one of them carries arbitrary differences where no embedding looks.",
-)
-@claim(
-    id="linear-properties/parallel-when-seen",
-    source="linear-properties",
-    place="Theorem 15, whole space (reconstructed)",
-    statement=r"Between two models that both have $N = G$ (under diversity, for example) parallelism in the "
-    r"whole space is "
-    r"preserved; $N = G$ in one of them is not enough.",
-    verdict="holds",
-    remark="Reconstructed; nothing on it is readable in the source.",
-)
+@checks("thm-15-elsewhere", "parallel-when-seen")
 def test_whole_space(evidence: EvidenceLog) -> None:
-    elsewhere, seen = "linear-properties/thm-15-elsewhere", "linear-properties/parallel-when-seen"
+    elsewhere, seen = "thm-15-elsewhere", "parallel-when-seen"
     whole = [str(parallel_ratio(difference(m, 1, 0), difference(m, 2, 0))) for m in (FLAT, BENT)]
     evidence.exact(
         r"smallest pair: $f = (1,0),(2,0)$; $g = (0,0),(1,0),(2,0)$ against $(0,0),(1,0),(2,1)$",
@@ -158,16 +126,7 @@ def test_whole_space(evidence: EvidenceLog) -> None:
     evidence.control("without $N = G$ the property fails", any(lost), kind="exact")
 
 
-@claim(
-    id="linear-properties/geometry",
-    source="linear-properties",
-    place="Mechanism 2, beyond parallelism (reconstructed)",
-    statement="Lengths, angles and orthogonality of embeddings or unembeddings are not shared by equivalent "
-    "models, not even "
-    "under diversity and in equal dimension.",
-    verdict="holds",
-    remark="Reconstructed; a warning for cosine similarities between unembeddings.",
-)
+@checks("geometry")
 def test_geometry(evidence: EvidenceLog) -> None:
     one = Model.of([[1, 0], [0, 1]], [[0, 0], [1, 1], [1, -1]])
     two = Model.of([[1, 0], [0, "1/2"]], [[0, 0], [1, 2], [1, -2]])

@@ -8,18 +8,16 @@ from hypothesis import strategies as st
 
 from proofs_checks.gauge.symbolic_support import proves
 from proofs_checks.linear_properties.asked_queries import Asked, asked
+from proofs_checks.linear_properties.drawing import Room, embed, of_rank, random_matrix
 from proofs_checks.linear_properties.drawn_models import ROOMS, SEEDS
-from symgauge.claims import EvidenceLog, claim, equal, for_all
-from symgauge.linear_properties.drawing import Room, embed, of_rank, random_matrix
-from symgauge.linear_properties.equivalence import Equivalence, equivalence
-from symgauge.linear_properties.exact_matrices import RATIONALS, Matrix
-from symgauge.linear_properties.model import Model
-from symgauge.linear_properties.properties import Affine, Query, affine_map, log_odds, transported_map
+from proofs_checks.linear_properties.equivalence import Equivalence, equivalence
+from proofs_checks.linear_properties.exact_matrices import RATIONALS, Matrix
+from proofs_checks.linear_properties.model import Model
+from proofs_checks.linear_properties.properties import Affine, Query, affine_map, log_odds, transported_map
+from symgauge.claims import EvidenceLog, checks, equal, for_all
 from symgauge.symbolic.identities import d, matrix, n, r
 from symgauge.symbolic.proof import prove_equal
 from symgauge.symbolic.words import Facts
-
-READ = "Read in the source: probing and steering are among the properties that follow from relational linearity. "
 
 
 def tokens_of(a: Asked) -> list[int]:
@@ -27,18 +25,7 @@ def tokens_of(a: Asked) -> list[int]:
     return list(range(min(3, a.models[0].tokens)))
 
 
-@claim(
-    id="linear-properties/probing",
-    source="linear-properties",
-    place="Key Results: linear probing",
-    statement=r"A linear probe of the log-odds of answers after a query, with weights in $M$, exists in all "
-    r"equivalent models "
-    r"or in none; in the partner its weights are $A\,w_i$ (on rows), with the same bias.",
-    verdict="holds",
-    remark=READ
-    + r"Rebuilt here: the probe is affine in $f(x)$ with $w_i = A_q^\top(g(y_i)-g(y_0))$, and $\Gamma$ is spanned by "
-    r"the differences $P_N(g(y_i)-g(y_0))$.",
-)
+@checks("probing")
 def test_probing(evidence: EvidenceLog) -> None:
     def all_or_none(a: Asked) -> bool:
         probes = [probe(m, a.query, tokens_of(a), m.M) for m in a.models]
@@ -73,17 +60,7 @@ def probe(m: Model, query: Query, tokens: list[int], reading: Matrix | None) -> 
     return affine_map(m.f.rows(query.before), log_odds(m, query, tokens), reading)
 
 
-@claim(
-    id="linear-properties/steering",
-    source="linear-properties",
-    place="Key Results: linear steering",
-    statement=r"A vector $v\in M$ that steers one query and not another, $A_{q_1}v\ne0$ and $A_{q_2}v = 0$ "
-    r"(both represented "
-    r"as in Theorem 14), becomes $\tilde v = A^{-1}v$, which does the same in every equivalent model. $v\in M$ "
-    r"is needed.",
-    verdict="holds",
-    remark=READ + "Rebuilt here: the definition by two queries, the transported vector, and the example.",
-)
+@checks("steering")
 def test_steering(evidence: EvidenceLog) -> None:
     def same_effect(seed: int, first: Room, second: Room, complexity: int) -> bool:
         one, two, queries = two_queries(Random(seed), (first, second), complexity)

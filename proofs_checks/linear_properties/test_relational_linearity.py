@@ -6,13 +6,12 @@ from random import Random
 
 from proofs_checks.gauge.symbolic_support import proves
 from proofs_checks.linear_properties.asked_queries import Asked, ask, asked
+from proofs_checks.linear_properties.drawing import Room
 from proofs_checks.linear_properties.drawn_models import PRIME
-from symgauge.claims import EvidenceLog, claim, equal, for_all
-from symgauge.linear_properties.drawing import Room
-from symgauge.linear_properties.equivalence import Equivalence, equivalence
-from symgauge.linear_properties.exact_matrices import RATIONALS, Matrix
-from symgauge.linear_properties.model import Model
-from symgauge.linear_properties.properties import (
+from proofs_checks.linear_properties.equivalence import Equivalence, equivalence
+from proofs_checks.linear_properties.exact_matrices import RATIONALS, Matrix
+from proofs_checks.linear_properties.model import Model
+from proofs_checks.linear_properties.properties import (
     Query,
     affine_map,
     answers,
@@ -21,20 +20,10 @@ from symgauge.linear_properties.properties import (
     transported_map,
     transported_space,
 )
+from symgauge.claims import EvidenceLog, checks, equal, for_all
 from symgauge.symbolic.identities import d, matrix, n, ones, r
 from symgauge.symbolic.proof import prove_equal
 from symgauge.symbolic.words import Facts
-
-REBUILT = (
-    r"Rebuilt here: a query is represented on $\Gamma$ when $P_\Gamma f(x^\frown q) = A_qf(x)+a_q$ for all $x$ "
-    r"of a given "
-    r"set, $\Gamma_q$ is the row space of $A_q$; and the proof."
-)
-THEOREM = (
-    r"Read in the source: $\Gamma\subseteq N$, $\Gamma_q\subseteq M$, and that relational linearity is then a "
-    r"property of "
-    r"all models or none. " + REBUILT
-)
 
 QUERY = Query((0, 1), (2, 3))
 SEEN_ONLY_HERE = (
@@ -79,16 +68,7 @@ def printed_formula(a: Asked) -> bool:
     return predicted == after @ there.projector()
 
 
-@claim(
-    id="linear-properties/thm-14",
-    source="linear-properties",
-    place="Theorem 14 (Mechanism 3)",
-    statement=r"If $\Gamma\subseteq N$ and $\Gamma_q\subseteq M$, relational linearity on $\Gamma$ is a "
-    r"property of all or "
-    r"none of the next-token predictors with the same conditional distribution.",
-    verdict="holds",
-    remark=THEOREM,
-)
+@checks("thm-14")
 def test_theorem_14(evidence: EvidenceLog) -> None:
     seen = {True: 0, False: 0}
 
@@ -115,29 +95,9 @@ def test_theorem_14(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="linear-properties/thm-14-conditions",
-    source="linear-properties",
-    place="Mechanism 3, break condition",
-    statement=r"If $\Gamma\not\subseteq N$ or $\Gamma_q\not\subseteq M$, relational linearity may not be preserved.",
-    verdict="holds",
-    remark="Read in the source: that it may fail without either condition. The examples are reconstructed. " + REBUILT,
-)
-@claim(
-    id="linear-properties/abstract-question",
-    source="linear-properties",
-    place="Abstract: the question asked",
-    statement="Finding a linear property in one model implies that any model that induces the same distribution "
-    "has it.",
-    verdict="holds-if",
-    condition=r"The property is relational linearity on $\Gamma\subseteq N$ with $\Gamma_q\subseteq M$.",
-    remark=r"The source asks this and answers: under suitable conditions. Without $\Gamma_q\subseteq M$ the "
-    r"outcome is never "
-    r"*none*: any answers whatever are linear in some equivalent model, one that carries them in dimensions "
-    r"no token sees.",
-)
+@checks("thm-14-conditions", "abstract-question")
 def test_conditions(evidence: EvidenceLog) -> None:
-    dropped, question = "linear-properties/thm-14-conditions", "linear-properties/abstract-question"
+    dropped, question = "thm-14-conditions", "abstract-question"
     one, two = SEEN_ONLY_HERE
     outside_m = [relational_map(m, QUERY, E1) is not None for m in (one, two)]
     evidence.exact(
@@ -194,18 +154,7 @@ def test_conditions(evidence: EvidenceLog) -> None:
     evidence.control("answers that differ where nothing is seen are not linear within $M$", all(free), kind="exact")
 
 
-@claim(
-    id="linear-properties/criterion",
-    source="linear-properties",
-    place="Theorem 14 in terms of probabilities (reconstructed)",
-    statement=r"With $L_0$ the log-ratios of the contexts and $\ell$ those of the answers after the query, relational "
-    r"linearity with $\Gamma\subseteq N$, $\Gamma_q\subseteq M$ holds exactly when "
-    r"$\mathrm{rank}[L_0\,|\,\mathbf 1\,|\,\ell] = \mathrm{rank}[L_0\,|\,\mathbf 1]$. Only probabilities enter.",
-    verdict="holds",
-    remark=r"Reconstructed: the source states the theorem with subspaces. Here *all or none* is plain, since "
-    r"both ranks are "
-    "functions of $p$.",
-)
+@checks("criterion")
 def test_criterion(evidence: EvidenceLog) -> None:
     def same_as_subspaces(a: Asked) -> bool:
         decided = criterion(a.models[0].logit_ratios.rows(a.query.before), a.targets(a.models[0]))
@@ -232,18 +181,7 @@ def test_criterion(evidence: EvidenceLog) -> None:
     evidence.control("without the column of ones the affine term is refused", constant and not bare, kind="exact")
 
 
-@claim(
-    id="linear-properties/transport",
-    source="linear-properties",
-    place="Theorem 14, corresponding subspaces (Mechanism 3)",
-    statement=r"In an equivalent model the query is represented on $\tilde\Gamma = B^{-1}\Gamma$, by $\tilde A_q = "
-    r"D A_qA P_{\tilde M}$, $\tilde a_q = Da_q$, $D = (P_\Gamma C|_{\tilde\Gamma})^{-1}$, $C = B^{-\top}$; on all of "
-    r"$\tilde N$ in general not.",
-    verdict="holds",
-    remark=r"Read in the source: the other models represent the query on corresponding subspaces. Which ones, "
-    r"and the map, "
-    "are reconstructed.",
-)
+@checks("transport")
 def test_transport(evidence: EvidenceLog) -> None:
     evidence.property("the formula, on rational models", for_all(printed_formula, a=asked(linear=True)))
 

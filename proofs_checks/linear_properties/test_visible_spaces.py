@@ -6,8 +6,8 @@ import sympy as sp
 
 from proofs_checks.gauge.symbolic_support import proves
 from proofs_checks.linear_properties.drawn_models import PRIME, Pair, pairs, symbolic_projector, vanishes
-from symgauge.claims import EvidenceLog, claim, equal, for_all
-from symgauge.linear_properties.model import Model
+from proofs_checks.linear_properties.model import Model
+from symgauge.claims import EvidenceLog, checks, equal, for_all
 from symgauge.symbolic.identities import V, d, matrix, n
 from symgauge.symbolic.proof import prove_equal
 from symgauge.symbolic.words import Facts
@@ -16,28 +16,9 @@ TILTED = Model.of([[1, 1], [2, 2]], [[0, 0], [1, 0]])
 """The smallest model with M ≠ N: F = span(1,1), G = span(1,0)."""
 
 
-@claim(
-    id="linear-properties/effective-complexity",
-    source="linear-properties",
-    place="Executive Summary: effective complexity",
-    statement=r"Effective complexity characterises equivalent models: it is the same for all of them. Precisely, "
-    r"$\dim M = \dim N = \mathrm{rank}(P_FP_G) = \mathrm{rank}\,L$, with $M = P_F(G)$, $N = P_G(F)$, so $p$ "
-    r"alone fixes it.",
-    verdict="holds",
-    remark="Read in the source: the name, and that equivalent models share it. The formula and its proof are "
-    r"reconstructed: $F\to G^*$ has kernel $F\cap G^\perp$, whose complement in $F$ is $M$.",
-)
-@claim(
-    id="linear-properties/complexity-bound",
-    source="linear-properties",
-    place="Executive Summary: effective complexity (reconstructed)",
-    statement=r"Effective complexity is at most $\min(d, |\mathcal A|-1, \text{number of contexts})$; it is $d$ under "
-    r"diversity, and can be any smaller number, 0 included, without it.",
-    verdict="holds",
-    remark="Reconstructed; the source says only that a diversity condition is not needed.",
-)
+@checks("effective-complexity", "complexity-bound")
 def test_effective_complexity(evidence: EvidenceLog) -> None:
-    complexity, bound = "linear-properties/effective-complexity", "linear-properties/complexity-bound"
+    complexity, bound = "effective-complexity", "complexity-bound"
 
     def one_number(pair: Pair) -> bool:
         found = {pair.model.effective_complexity, pair.other.effective_complexity}
@@ -93,18 +74,7 @@ def test_effective_complexity(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="linear-properties/dot-products",
-    source="linear-properties",
-    place="Theorem 5 and Figure 1: equivalent models share dot products",
-    statement=r"Equivalent models have the same dot products $f(x)\cdot g_0(y)$, and these are dot products of "
-    r"the visible "
-    r"parts: $\langle P_Mf,P_Ng_0\rangle = \langle P_Mf,P_Mg_0\rangle = \langle P_Nf,P_Ng_0\rangle$.",
-    verdict="holds",
-    remark=r"Read in the source: equivalent models share the dot products that decide the probabilities. The "
-    r"three forms, "
-    r"$P_Nf = P_Gf$, $P_Mg_0 = P_Fg_0$ and that $P_N$ maps $M$ onto $N$ one-to-one are reconstructed.",
-)
+@checks("dot-products")
 def test_dot_products(evidence: EvidenceLog) -> None:
     def forms(pair: Pair) -> bool:
         for m in (pair.model, pair.other):
@@ -136,17 +106,7 @@ def test_dot_products(evidence: EvidenceLog) -> None:
     evidence.control("projecting on another line changes the product", not vanishes(moved), kind="proof")
 
 
-@claim(
-    id="linear-properties/m-and-n",
-    source="linear-properties",
-    place="Subspaces M and N (reconstructed)",
-    statement=r"$M = N$ exactly when $P_F$ and $P_G$ commute, that is when every principal angle of $F$ and $G$ "
-    r"is 0 or "
-    r"a right one; then $M = N = F\cap G$. In general $M\ne N$.",
-    verdict="holds",
-    remark="Reconstructed. It matters because the theorems put conditions on embeddings in terms of $M$ and on "
-    "unembeddings in terms of $N$.",
-)
+@checks("m-and-n")
 def test_m_and_n(evidence: EvidenceLog) -> None:
     seen = {True: 0, False: 0}
 

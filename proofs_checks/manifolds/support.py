@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import cache
 from random import Random
 
+from proofs_checks.manifolds.algebra.commutators import Pair, ScoreLoss, random_loss
 from symgauge.experiments.record import recorded
 from symgauge.experiments.result import Result, Table
-from symgauge.symbolic.commutators import Pair, ScoreLoss, random_loss
 from symgauge.symbolic.instances import general_matrix
 from symgauge.symbolic.proof import NotProved
 

@@ -7,28 +7,17 @@ import math
 import sympy as sp
 import torch
 
+from proofs_checks.manifolds.algebra import trajectories as t
 from proofs_checks.manifolds.experiments.figure_2 import entropy
 from proofs_checks.manifolds.marked_sum import MarkedSum
 from proofs_checks.manifolds.support import SCALES, measured, proves
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.profiles import scale
-from symgauge.symbolic import trajectories as t
 from symgauge.symbolic.identities import d, d_k, matrix, n
 from symgauge.symbolic.proof import prove_equal
 
 
-@claim(
-    id="manifolds/saturation",
-    source="manifolds",
-    place="abstract (1), 4.2",
-    statement=r"Growth along a routing coordinate concentrates attention: entropy strictly falls along "
-    r"$W_QW_K^\top \to \beta W_QW_K^\top$.",
-    verdict="holds-if",
-    condition=r"Not all scores of the row are equal: $\frac{dH}{d\beta} = -\beta\,\mathrm{Var}_{p_\beta}(s)$, "
-    r"$\beta>0$. It "
-    r"holds for any weights, with or without a manifold of low dimension.",
-    remark="The source gives no formula; the derivative is added here.",
-)
+@checks("saturation")
 def test_saturation(evidence: EvidenceLog) -> None:
     equal_scores = torch.softmax(torch.zeros(4, dtype=torch.float64), -1)
     doubled = torch.softmax(2 * torch.zeros(4, dtype=torch.float64), -1)
@@ -73,16 +62,7 @@ def test_saturation(evidence: EvidenceLog) -> None:
     evidence.control(r"$\log Z$ in place of $H$ has another slope", float(mean) != float(-left))
 
 
-@claim(
-    id="manifolds/entropy-gauge",
-    source="manifolds",
-    place="4.2, beside the head gauge",
-    statement=r"Attention, and with it entropy, depends on $W_QW_K^\top$ only: no gauge element moves it, and no "
-    r"coordinate "
-    r"of $W_Q$ or $W_K$ alone is a routing coordinate.",
-    verdict="holds",
-    remark="Not in the source: the gauge control of its Figure 2.",
-)
+@checks("entropy-gauge")
 def test_entropy_is_gauge_invariant(evidence: EvidenceLog) -> None:
     x, w_q, w_k, a = matrix("X", n, d), matrix("W_Q", d, d_k), matrix("W_K", d, d_k), matrix("A", d_k, d_k)
     scores = x * w_q * (x * w_k).T
@@ -102,15 +82,7 @@ def test_entropy_is_gauge_invariant(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="manifolds/fig-2",
-    source="manifolds",
-    place="4.2, Figure 2",
-    statement="Attention entropy falls during training.",
-    verdict="reproduced",
-    remark="At either size, in every one of five seeds, for every number of markers; without a task it hardly falls. "
-    "The answer does not hang on it: with scores of the last layer scaled by 1/4 accuracy is still 0.9 and more.",
-)
+@checks("fig-2")
 def test_entropy_falls(evidence: EvidenceLog) -> None:
     for size in SCALES:
         fall, null = (
@@ -130,16 +102,7 @@ def test_entropy_falls(evidence: EvidenceLog) -> None:
         )
 
 
-@claim(
-    id="manifolds/eos",
-    source="manifolds",
-    place="captions of Figures 2 and 3, code",
-    statement="The entropy is that of attention at the EOS token.",
-    verdict="refuted",
-    correction=r"The task of 3.1 and the code have no such token: the row is that of the last position, which holds "
-    r"a value in "
-    r"a share $m/(T-1-m)$ of the placements (4/11 for $m=4$, $T=16$) and a distractor in the others.",
-)
+@checks("eos")
 def test_no_end_token(evidence: EvidenceLog) -> None:
     task = MarkedSum()
     counts = {

@@ -7,24 +7,13 @@ from itertools import pairwise
 
 import sympy as sp
 
+from proofs_checks.manifolds.algebra import commutators as c
 from proofs_checks.manifolds.support import instance, proves
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.profiles import scale
-from symgauge.symbolic import commutators as c
-
-RECONSTRUCTED = "Not in the source, which gives the definition only: added here, with its proof."
 
 
-@claim(
-    id="manifolds/bracket",
-    source="manifolds",
-    place="3.3.2, what it measures",
-    statement=r"$\theta_{AB}-\theta_{BA} = \eta^2(H_Bg_A - H_Ag_B) + O(\eta^3)$: to leading order the commutator is "
-    r"the "
-    r"Lie bracket of the two gradient fields.",
-    verdict="holds",
-    remark=RECONSTRUCTED,
-)
+@checks("bracket")
 def test_bracket(evidence: EvidenceLog) -> None:
     coefficients = c.taylor_coefficients()
     evidence.proof(
@@ -64,15 +53,7 @@ def _error(a: c.ScoreLoss, b: c.ScoreLoss, at: c.Pair, power: int) -> sp.Expr:
     return sp.sqrt(c.inner(gap, gap) / c.inner(delta, delta)).evalf(20)
 
 
-@claim(
-    id="manifolds/quadratic",
-    source="manifolds",
-    place="3.3.2, quadratic losses",
-    statement=r"For quadratic losses with minima $a$, $b$: $\theta_{AB}-\theta_{BA} = "
-    r"\eta^2(H_BH_A(\theta-a) - H_AH_B(\theta-b))$ for every $\eta$; with $a=b$ it is $\eta^2[H_B,H_A](\theta-a)$.",
-    verdict="holds",
-    remark=RECONSTRUCTED,
-)
+@checks("quadratic")
 def test_quadratic(evidence: EvidenceLog) -> None:
     evidence.proof("for every size", proves(c.prove_quadratic))
     h_a, h_b = sp.diag(1, 2), sp.Matrix([[2, 1], [1, 2]])
@@ -106,18 +87,7 @@ def _defect_squared(at: sp.Matrix, stretch: int = 1) -> sp.Rational:
     return delta.dot(delta) / ((step * h_a * at).dot(step * h_a * at) * (step * h_b * at).dot(step * h_b * at))
 
 
-@claim(
-    id="manifolds/defect-unit",
-    source="manifolds",
-    place="3.3.2, caption of Figure 3",
-    statement=r"$D = \|\delta\|/(\|\eta g_A\|\|\eta g_B\|)$ measures non-commutativity relative to step magnitude; "
-    r"spikes "
-    r"reach 100–175 times the step magnitude.",
-    verdict="refuted",
-    correction=r"$D$ has the dimension of an inverse parameter: it is unchanged by $L\to cL$ and becomes $D/s$ when "
-    r"all "
-    r"parameters are measured in units $s$ times smaller. $\|\delta\|$ over a step is $D\,\|\eta g\|$.",
-)
+@checks("defect-unit")
 def test_defect_has_a_unit(evidence: EvidenceLog) -> None:
     at = sp.Matrix([3, 1])
     first, second = _defect_squared(at), _defect_squared(at, 10)
@@ -159,15 +129,7 @@ def _leading(a: c.ScoreLoss, b: c.ScoreLoss, at: c.Pair, factor: int) -> sp.Rati
     return c.inner(delta, delta) / (c.inner(g_a, g_a) * c.inner(g_b, g_b))
 
 
-@claim(
-    id="manifolds/defect-grows",
-    source="manifolds",
-    place="4.3, Figures 3 and 5D",
-    statement=r"That $D$ grows throughout training confirms that non-commutativity intensifies even after convergence.",
-    verdict="refuted",
-    correction=r"With a common minimum $a$ and fixed Hessians that do not commute, $D$ grows like $1/|\theta-a|$ while "
-    r"$\delta$ itself goes to zero: a growing $D$ is what convergence alone gives.",
-)
+@checks("defect-grows")
 def test_defect_grows_by_convergence(evidence: EvidenceLog) -> None:
     far, near = sp.Matrix([3, 1]), sp.Matrix([3, 1]) / 1000
     sizes = [
@@ -189,18 +151,7 @@ def test_defect_grows_by_convergence(evidence: EvidenceLog) -> None:
     evidence.exact("by a factor $10^3$ each", _defect_squared(near) == 10**6 * _defect_squared(far), on="correction")
 
 
-@claim(
-    id="manifolds/curvature",
-    source="manifolds",
-    place="sequel, arXiv 2602.16746",
-    statement=r"The defect $D$ measures the Riemann curvature of the loss landscape.",
-    verdict="refuted",
-    correction=r"It is the normalised length of a Lie bracket of two vector fields on flat parameter space, whose "
-    r"Riemann "
-    r"tensor vanishes.",
-    remark="The sentence is quoted from the referee's reading of the sequel; it is not in the text of version 2 "
-    "itself.",
-)
+@checks("curvature")
 def test_defect_is_no_curvature(evidence: EvidenceLog) -> None:
     metric = sp.eye(2)
     flat = _riemann_vanishes(metric, sp.symbols("x y"))

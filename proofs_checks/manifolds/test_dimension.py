@@ -8,30 +8,18 @@ import sympy as sp
 import torch
 
 from proofs_checks.manifolds import printed
+from proofs_checks.manifolds.algebra import trajectories as t
 from proofs_checks.manifolds.support import SCALES, measured, proves
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.numeric.trajectories import random_walk_spectrum, rank_at, spectrum
+from proofs_checks.manifolds.trajectories import random_walk_spectrum, rank_at, spectrum
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.profiles import scale
-from symgauge.symbolic import trajectories as t
 from symgauge.symbolic.identities import d, d_k, matrix, n
 from symgauge.symbolic.instances import general_matrix
 from symgauge.symbolic.proof import prove_equal
 from symgauge.symbolic.words import Facts
 
 
-@claim(
-    id="manifolds/intrinsic",
-    source="manifolds",
-    place="4.1",
-    statement="The execution manifold is an intrinsic geometric object, not an artifact of particular coordinate "
-    "systems.",
-    verdict="refuted",
-    correction=r"Along paths of the very same functions, $(W_QA(t), W_KA(t)^{-\top})$, $r_{90}(W_Q)$ takes every "
-    r"value from 1 "
-    r"to $\lceil 0.9\min(n-1, d_k^2)\rceil$ per head, and no other. Intrinsic to the function are $W_QW_K^\top$ and "
-    r"$W_VW_O$.",
-    remark="The referee's bound, $\\min(n-1, d_k^2)$, is too high from 10 on: ten equal variances have $r_{90} = 9$.",
-)
+@checks("intrinsic")
 def test_dimension_is_not_intrinsic(evidence: EvidenceLog) -> None:
     w_q, w_k, a = matrix("W_Q", d, d_k), matrix("W_K", d, d_k), matrix("A", d_k, d_k)
     evidence.proof(
@@ -108,14 +96,7 @@ def _variances(path: list[sp.Matrix]) -> list[sp.Rational]:
     return [value for value in covariance.diagonal() if value != 0]
 
 
-@claim(
-    id="manifolds/r90-invariance",
-    source="manifolds",
-    place="3.3.1",
-    statement=r"$r_{90}$ is basis-invariant, a geometric property independent of parameter coordinates.",
-    verdict="holds-if",
-    condition="The coordinates of the flattened matrix are changed by an orthogonal map and a common factor only.",
-)
+@checks("r90-invariance")
 def test_invariance_of_r90(evidence: EvidenceLog) -> None:
     x, o = matrix("X", n, d), matrix("O", d, d)
     evidence.proof(
@@ -145,17 +126,7 @@ def test_invariance_of_r90(evidence: EvidenceLog) -> None:
     evidence.control("stretching one coordinate changes it", rank_at(spectrum(path)) != rank_at(spectrum(stretched)))
 
 
-@claim(
-    id="manifolds/collapse",
-    source="manifolds",
-    place="4.1, Figure 1",
-    statement=r"An $r_{90}$ of a few, beside $d^2 = 16{,}384$, shows that the path of the weights has collapsed.",
-    verdict="refuted",
-    correction=r"A random walk in any number of dimensions has $r_{90} = 6$ at 40 snapshots (first component 60.9 "
-    r"%), a "
-    r"straight line 1, and no path of $n$ snapshots more than $\lceil0.9(n-1)\rceil$. Ambient dimension plays no part, "
-    r"nor does learning: the model trained on labels drawn at random has as few.",
-)
+@checks("collapse")
 def test_random_walk(evidence: EvidenceLog) -> None:
     low, high = t.share_bounds(printed.SNAPSHOTS, 5), t.share_bounds(printed.SNAPSHOTS, 6)
     evidence.exact(
@@ -212,15 +183,7 @@ def test_random_walk(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="manifolds/shuffled",
-    source="manifolds",
-    place="code, analysis_alignment.py",
-    statement="The effective rank of shuffled snapshots is a control for that of the snapshots in order.",
-    verdict="refuted",
-    correction="Shuffling permutes rows, which changes no singular value: the control is equal to what it is to "
-    "control.",
-)
+@checks("shuffled")
 def test_shuffling_is_vacuous(evidence: EvidenceLog) -> None:
     x, p = matrix("X", n, d), matrix("P", n, n)
     evidence.proof(
@@ -245,14 +208,7 @@ def _columns_shuffled(rows: sp.Matrix) -> sp.Matrix:
     return moved.T * moved
 
 
-@claim(
-    id="manifolds/capped",
-    source="manifolds",
-    place="code, analysis_alignment.py",
-    statement=r"The code's rank_at_90 computes $r_{90}$.",
-    verdict="holds-if",
-    condition=r"$r_{90}\le8$: it looks at the first eight components and says 9 where they do not suffice.",
-)
+@checks("capped")
 def test_rank_is_capped(evidence: EvidenceLog) -> None:
     def printed_rank(values: torch.Tensor) -> int:
         share = (values / values.sum()).sort(descending=True).values[:8].cumsum(0)

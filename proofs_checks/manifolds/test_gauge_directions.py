@@ -6,26 +6,14 @@ from random import Random
 
 import sympy as sp
 
+from proofs_checks.manifolds.algebra import commutators as c
 from proofs_checks.manifolds.support import instance, proves
-from symgauge.claims import EvidenceLog, at_least, claim, equal
+from symgauge.claims import EvidenceLog, at_least, checks, equal
 from symgauge.profiles import scale
-from symgauge.symbolic import commutators as c
 from symgauge.symbolic.instances import general_matrix
 
-RECONSTRUCTED = "Not in the source: added here, with its proof."
 
-
-@claim(
-    id="manifolds/pairing",
-    source="manifolds",
-    place="3.3.2, beside the head gauge",
-    statement=r"For a linear symmetry generator $M$ of both losses, "
-    r"$\langle H_Bg_A - H_Ag_B, M\theta\rangle = \langle g_A, (M-M^\top)g_B\rangle$. So the leading commutator is "
-    r"orthogonal "
-    r"to scaling directions (symmetric $M$) and has a component along rotations although each gradient has none.",
-    verdict="holds",
-    remark=RECONSTRUCTED,
-)
+@checks("pairing")
 def test_pairing(evidence: EvidenceLog) -> None:
     evidence.proof(
         r"for every size, from $HM\theta = -M^\top g$ (differentiate $\langle g, M\theta\rangle = 0$)",
@@ -63,14 +51,7 @@ def test_pairing(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="manifolds/level-set",
-    source="manifolds",
-    place="3.3.2, beside the head gauge",
-    statement=r"The leading commutator is tangent to the level set of $W_Q^\top W_Q - W_K^\top W_K$.",
-    verdict="holds",
-    remark=RECONSTRUCTED,
-)
+@checks("level-set")
 def test_tangent_to_level_set(evidence: EvidenceLog) -> None:
     found = [instance(seed) for seed in range(scale(4, 20))]
     evidence.exact(
@@ -92,18 +73,7 @@ def test_tangent_to_level_set(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="manifolds/conserved",
-    source="manifolds",
-    place="5.1, beside the symmetries",
-    statement=r"Gradient flow conserves, by family: $W_Q^\top W_Q-W_K^\top W_K$ and $W_V^\top W_V-W_OW_O^\top$ per "
-    r"head; "
-    r"$|w_{in}|^2-|w_{out}|^2$ per ReLU neuron; $|w|^2$ of weights before a norm without $\epsilon$; the sum over "
-    r"tokens "
-    r"of unembedding rows; nothing for rotations.",
-    verdict="holds",
-    remark=RECONSTRUCTED,
-)
+@checks("conserved")
 def test_conserved_by_flow(evidence: EvidenceLog) -> None:
     evidence.proof("both balances of a head, for every size", proves(c.prove_balance_kept))
     w, v, a, x = sp.symbols("w v a x", positive=True)
@@ -140,17 +110,7 @@ def test_conserved_by_flow(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="manifolds/discrete-steps",
-    source="manifolds",
-    place="3.2 and 5.1, beside the symmetries",
-    statement=r"Per step of size $\eta$ the conserved quantities change at order: gradient step and momentum $\eta^2$ "
-    r"(a gradient step by exactly $\eta^2\langle g, Mg\rangle$ for $\langle\theta,M\theta\rangle$), Heun $\eta^4$, "
-    r"Runge–Kutta 4 $\eta^5$, weight decay and Adam $\eta$; the implicit midpoint step keeps them.",
-    verdict="holds",
-    remark=RECONSTRUCTED
-    + " So the flow's conservation laws do not hold for AdamW, with which the source's code trains.",
-)
+@checks("discrete-steps")
 def test_discrete_steps(evidence: EvidenceLog) -> None:
     evidence.proof(
         r"a gradient step: exactly $\eta^2(g_Q^\top g_Q - g_K^\top g_K)$, every size", proves(c.prove_one_step)

@@ -6,9 +6,9 @@ import sympy as sp
 import torch
 from torch import Tensor
 
+from proofs_checks.manifolds.commutators import commutator
 from proofs_checks.manifolds.support import SCALES, measured
-from symgauge.claims import EvidenceLog, at_least, at_most, claim
-from symgauge.numeric.commutators import commutator
+from symgauge.claims import EvidenceLog, at_least, at_most, checks
 
 ETA = 1e-3
 
@@ -19,20 +19,7 @@ def defect(h_a: Tensor, h_b: Tensor, minimum: Tensor, offset: Tensor) -> float:
     return float(commutator(fields[0], fields[1], minimum + offset, ETA).defect)
 
 
-@claim(
-    id="manifolds/defect-precision",
-    source="manifolds",
-    place="4.3, Figures 3 and 5D; code",
-    statement=r"The $D$ that the code computes, in float32 with $\eta = 10^{-3}$, measures the non-commutativity of "
-    r"the steps.",
-    verdict="refuted",
-    correction=r"Near convergence it measures rounding: on two losses whose steps commute exactly it grows a "
-    r"thousandfold as "
-    r"their minimum comes near. In training, at the source's size as at the small one, its error is above 10 times "
-    r"$\delta$ late, and $D$ grows more than 10-fold in float32 and less than 4-fold in float64.",
-    remark="The source's code has no float64 run. In float32 our training at its size gives what it prints: $D$ is 126 "
-    "late (100 to 175); in float64 it is 7.9.",
-)
+@checks("defect-precision")
 def test_rounding_makes_a_defect(evidence: EvidenceLog) -> None:
     x, a, b, eta = sp.symbols("x a b eta")
     evidence.proof(
@@ -84,18 +71,7 @@ def test_rounding_makes_a_defect(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="manifolds/abs-decreasing",
-    source="manifolds",
-    place="abstract, 4.3",
-    statement=r"The alignment decreases as training converges: non-commutativity rotates out of the execution "
-    r"subspace.",
-    verdict="not-reproducible",
-    remark=r"In float32, the precision of the code, the ratio does fall, by more than a factor 2 (6.9 to 1.9 at the "
-    r"source's size), while $\delta$ turns into rounding errors, of which no subspace holds more than chance; in "
-    r"float64 it stays within a factor of 1.5, at either size. “Late” the source finds 2.1, which is 1.26 against the "
-    r"parameters in use.",
-)
+@checks("abs-decreasing")
 def test_alignment_decreases(evidence: EvidenceLog) -> None:
     for size in SCALES:
         single = [

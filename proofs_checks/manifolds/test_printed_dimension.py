@@ -5,20 +5,10 @@ from __future__ import annotations
 from proofs_checks.manifolds import printed
 from proofs_checks.manifolds.marked_sum import Sizes
 from proofs_checks.manifolds.support import SCALES, experiment, measured
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 
 
-@claim(
-    id="manifolds/abs-dimension",
-    source="manifolds",
-    place="abstract, 4.1, Figure 1",
-    statement="Training trajectories collapse onto execution manifolds of dimension 3–4.",
-    verdict="inconsistent",
-    correction="At the source's size, five seeds, $r_{90}$ is between 4.5 and 5 for $W_Q, W_K$ and between 3 and 3.5 "
-    "for $W_V, W_O$, and 2 for modular addition. The same model trained on labels drawn at random is within 0.5 of the "
-    "same mean, so the task plays no part in it; a random walk has 6.",
-    remark="At small scale the means are below 3 for the marked sum and near 4 for a harder one.",
-)
+@checks("abs-dimension")
 def test_printed_dimension(evidence: EvidenceLog) -> None:
     evidence.audit(
         "the range for all four matrices in 4.1 and in the caption of Figure 1 against that of the abstract",
@@ -57,18 +47,7 @@ def test_printed_dimension(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="manifolds/fig-1",
-    source="manifolds",
-    place="Figure 1",
-    statement=r"All matrices have $r_{90}$ from 3 to 5, $W_V$ and $W_O$ less than $W_Q$ and $W_K$; 5 seeds.",
-    verdict="not-reproducible",
-    remark="Its script (analysis_alignment.py) reads runs.pt, which is not in the repository; train.py makes two "
-    "seeds. "
-    "By the referee's reading of the figure itself, second hand here, $W_Q$ and $W_K$ stand at about 6 in the first "
-    "layer, as a random walk would, and at 4.1 in the last, $W_V$ and $W_O$ between 3.8 and 2.6. At the source's size "
-    "that is nearly what comes out here (5.4 to 4.0, 3.6 to 2.6); the sentence about it is not.",
-)
+@checks("fig-1")
 def test_figure_1(evidence: EvidenceLog) -> None:
     evidence.missing(
         "runs.pt with the trajectories of Figure 1",
@@ -89,16 +68,7 @@ def test_figure_1(evidence: EvidenceLog) -> None:
         )
 
 
-@claim(
-    id="manifolds/ambient",
-    source="manifolds",
-    place="abstract, 6",
-    statement="The ambient parameter space has dimension 128.",
-    verdict="refuted",
-    correction="128 is the width. A path of one matrix lies in 16,384 dimensions (4.1 says so itself), that of all "
-    "attention "
-    "matrices of the code's model in 327,680.",
-)
+@checks("ambient")
 def test_ambient_dimension(evidence: EvidenceLog) -> None:
     sizes = Sizes()
     evidence.exact(
@@ -113,14 +83,7 @@ def test_ambient_dimension(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="manifolds/abs-robust",
-    source="manifolds",
-    place="abstract, 3.2, caption of Figure 1",
-    statement="The collapse is robust across random seeds (20 of them) and moderate task difficulties.",
-    verdict="inconsistent",
-    remark="The code seeds torch but not Python's `random`, from which positions and distractors come.",
-)
+@checks("abs-robust")
 def test_number_of_seeds(evidence: EvidenceLog) -> None:
     evidence.audit(
         "number of seeds: " + ", ".join(f"{count} in {where}" for where, count in printed.SEEDS.items()),
@@ -132,14 +95,7 @@ def test_number_of_seeds(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="manifolds/robust-measured",
-    source="manifolds",
-    place="4.1",
-    statement=r"The dimension stays at 3–4 for other seeds and difficulties, and the orientation varies between seeds.",
-    verdict="not-reproducible",
-    remark="Orientations are indeed as unrelated as random planes. Modular addition has 2, at either size.",
-)
+@checks("robust-measured")
 def test_robustness(evidence: EvidenceLog) -> None:
     low, high = printed.DIMENSION
     for size in SCALES:

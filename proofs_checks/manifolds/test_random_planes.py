@@ -9,27 +9,18 @@ import sympy as sp
 import torch
 
 from proofs_checks.manifolds import printed
+from proofs_checks.manifolds.algebra.trajectories import beta_moment, mean_over_coordinate_planes
+from proofs_checks.manifolds.commutators import random_share, share_in
 from proofs_checks.manifolds.marked_sum import Sizes
 from proofs_checks.manifolds.support import SCALES, measured
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
-from symgauge.numeric.commutators import random_share, share_in
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.profiles import scale
 from symgauge.symbolic.instances import general_matrix
-from symgauge.symbolic.trajectories import beta_moment, mean_over_coordinate_planes
 
 K, P, LIVE = printed.BASELINE_PLANE, printed.PARAMETERS, printed.LIVE
 
 
-@claim(
-    id="manifolds/random-plane",
-    source="manifolds",
-    place="3.3.2, 4.3",
-    statement=r"Any $K$-dimensional subspace of a $P$-dimensional space captures about $\sqrt{K/P}$ of a vector's "
-    r"norm.",
-    verdict="holds-if",
-    condition=r"The subspace is drawn at random: then $E\|\Pi u\|^2 = \frac KP\|u\|^2$ exactly and $E\|\Pi u\| = "
-    r"\frac{\Gamma((K+1)/2)\Gamma(P/2)}{\Gamma(K/2)\Gamma((P+1)/2)}\|u\|$, 0.0076147 for $K=60$, $P=1{,}026{,}184$.",
-)
+@checks("random-plane")
 def test_random_planes(evidence: EvidenceLog) -> None:
     u = sp.Matrix([3, 4, 0, 0])
     evidence.exact(
@@ -75,20 +66,7 @@ def test_random_planes(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="manifolds/dead-parameters",
-    source="manifolds",
-    place="code of the commutators, baseline",
-    statement=r"The random baseline of the code is that of the model: random planes of $K$ dimensions among the "
-    r"parameters "
-    r"it has.",
-    verdict="refuted",
-    correction=r"658,560 of the 1,026,184 parameters belong to feed-forward layers that are never called. Their "
-    r"gradients "
-    r"vanish, so $\delta$ and $\rho_{exec}$ do not know of them, while $\rho_{rand}$ falls: to first order the ratio "
-    r"grows "
-    r"by $\sqrt{(P+z)/P} = 1.6707$.",
-)
+@checks("dead-parameters")
 def test_dead_parameters(evidence: EvidenceLog) -> None:
     sizes = Sizes()
     evidence.exact(
@@ -124,16 +102,7 @@ def test_dead_parameters(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="manifolds/parameterization",
-    source="manifolds",
-    place="3.2",
-    statement="The four attention weight matrices together constitute the complete parameterization.",
-    verdict="refuted",
-    correction="They are 327,680 of 367,624 parameters in use; tables, biases, norms and head are the other 39,944, "
-    "and all "
-    "of them are trained.",
-)
+@checks("parameterization")
 def test_parameterization(evidence: EvidenceLog) -> None:
     sizes = Sizes()
     evidence.exact(
@@ -144,21 +113,7 @@ def test_parameterization(evidence: EvidenceLog) -> None:
     evidence.exact("the rest", on="correction", figures={"others": equal(sizes.parameters - sizes.attention, 39_944)})
 
 
-@claim(
-    id="manifolds/abs-10x",
-    source="manifolds",
-    place="abstract, 4.3, caption of Figure 5",
-    statement=r"The execution subspace captures up to $10\times$ more commutator energy than a random subspace of "
-    r"equal "
-    r"dimension early in training (median 9.7), 2.1 times late.",
-    verdict="inconsistent",
-    correction=r"9.7 and 2.1 are ratios of norms: of energies they would be 94 and 4.4. Against random planes among "
-    r"the "
-    r"parameters in use they are 5.8 and 1.26, among the attention matrices 5.5 and 1.19.",
-    remark="“Early” is the first fifth of the measurements that have a basis, steps 2,000 to 5,000 of 20,000, not of "
-    "training. Our training at the source's size has, against its baseline, 6.9 and 1.9 in float32, as its code "
-    "computes it, and 10.7 and 7.3 in float64.",
-)
+@checks("abs-10x")
 def test_ten_times(evidence: EvidenceLog) -> None:
     evidence.audit(
         "the peak in the caption of Figure 5 against “up to 10” in the abstract",
@@ -186,18 +141,7 @@ def test_ten_times(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="manifolds/abs-92",
-    source="manifolds",
-    place="abstract, 4.3, Figure 5B",
-    statement=r"More than 92 % of the commutator's magnitude is perpendicular to the execution subspace, throughout.",
-    verdict="inconsistent",
-    correction=r"The text's own $\rho_{exec} \le 0.13$ means $\|\delta_\perp\|/\|\delta\| = \sqrt{1-\rho^2} \ge "
-    r"0.991$. The code "
-    r"plots $1-\rho$, which falls to 0.87. And a random plane of 60 dimensions leaves more than 99.99 %, so that much "
-    r"being perpendicular shows nothing.",
-    remark=r"Our training at the source's size has a least $1-\rho$ of 0.866 and a least $\sqrt{1-\rho^2}$ of 0.991.",
-)
+@checks("abs-92")
 def test_perpendicular(evidence: EvidenceLog) -> None:
     largest = printed.SHARE[1]
     evidence.audit(
@@ -222,15 +166,7 @@ def test_perpendicular(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="manifolds/alignment-measured",
-    source="manifolds",
-    place="4.3, Figure 4",
-    statement=r"The execution basis holds more of the commutator than random planes.",
-    verdict="reproduced",
-    remark="At either size, float64, five seeds. A training without a task and the basis of another seed do not; the "
-    "gradient itself does as much as its commutator.",
-)
+@checks("alignment-measured")
 def test_alignment(evidence: EvidenceLog) -> None:
     for size in SCALES:
         early, late = (

@@ -6,24 +6,10 @@ import torch
 
 from proofs_checks.manifolds.marked_sum import AttentionOnly, MarkedSum, Sizes
 from proofs_checks.manifolds.support import SCALES, measured, table
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 
 
-@claim(
-    id="manifolds/ablation",
-    source="manifolds",
-    place="4.4, Figure 6",
-    statement="That removing task-correlated latents hardly lowers accuracy shows that they do not take part in "
-    "execution.",
-    verdict="refuted",
-    correction=r"The code changes the stream after the last norm, at the tokens after markers, and reads the last "
-    r"position. "
-    r"In a share $1 - m/(T-1-m)$ of the placements (7/11 for $m=4$, $T=16$) no changed position is read, and setting "
-    r"all of "
-    r"them to zero changes no logit either. Where the answer is read, removing six latents costs a quarter of the "
-    r"answers at small scale, a seventh at the source's size (top-k).",
-    remark="One batch has one placement in the code, so the printed drops are those of all its sequences or of none.",
-)
+@checks("ablation")
 def test_ablation_is_not_read(evidence: EvidenceLog) -> None:
     task = MarkedSum()
     places = task.placements(4)
@@ -75,28 +61,13 @@ def test_ablation_is_not_read(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="manifolds/abs-autoencoder",
-    source="manifolds",
-    place="abstract (3), 3.4, README",
-    statement="The autoencoders are ReLU with an L1 penalty; their ablation matters most early in training.",
-    verdict="inconsistent",
-    remark="Whether any latent isolates execution is not defined in the source: it names no quantity that could be "
-    "measured.",
-)
+@checks("abs-autoencoder")
 def test_autoencoder_text(evidence: EvidenceLog) -> None:
     evidence.audit("text: ReLU with L1; code: top-k with 16 of 256 latents, no penalty on them", False)
     evidence.audit("text: largest effect early; README of the repository: largest sensitivity mid-training", False)
 
 
-@claim(
-    id="manifolds/marker-latents",
-    source="manifolds",
-    place="4.4",
-    statement="Some latents correlate with the number of markers m.",
-    verdict="reproduced",
-    remark="At either size, both kinds of autoencoder; the null is m of other sequences. “Strongly” it is not.",
-)
+@checks("marker-latents")
 def test_latents_and_markers(evidence: EvidenceLog) -> None:
     for size in SCALES:
         found = {row[0]: row[1:] for row in table("figure-6", "Largest |correlation|", size).rows}

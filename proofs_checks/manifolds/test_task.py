@@ -10,22 +10,11 @@ from proofs_checks.manifolds import printed
 from proofs_checks.manifolds.experiments.gauges import RAW
 from proofs_checks.manifolds.marked_sum import MarkedSum
 from proofs_checks.manifolds.support import SCALES, table
-from symgauge.claims import EvidenceLog, at_least, at_most, claim, equal
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.profiles import scale
 
 
-@claim(
-    id="manifolds/task",
-    source="manifolds",
-    place="3.1",
-    statement=r"$m$ non-adjacent markers, each followed by a value in $\{0,\dots,C-1\}$; label: the sum of the "
-    r"values mod $C$; "
-    r"the other tokens are i.i.d. distractors.",
-    verdict="holds",
-    remark="Our generator is held to this. The text leaves open that positions and $m$ are shared by a batch (code), "
-    "that "
-    "markers are numbered, and that for small $m$ the higher markers are among the code's distractors; ours are not.",
-)
+@checks("task")
 def test_task(evidence: EvidenceLog) -> None:
     wrong, cases, marks = 0, 0, set()
     for shared in (True, False):
@@ -68,19 +57,7 @@ def test_task(evidence: EvidenceLog) -> None:
     )
 
 
-@claim(
-    id="manifolds/training",
-    source="manifolds",
-    place="3.2",
-    statement="Training is by SGD with rate 0.001 and batch 64 on sequences of 32 tokens, with a checkpoint every "
-    "100 steps.",
-    verdict="inconsistent",
-    correction="The code that made the figures trains by AdamW with rate 0.0003 and batch 128 on 16 tokens, with a "
-    "checkpoint "
-    "every 500 of 20,000 steps. The training of the text learns nothing in the steps in which that of the code reaches "
-    "accuracy 1, at the source's size as at the small one; its path is a straight line, $r_{90} = 1$.",
-    remark="“SGD commutators” are those of probing steps on a path of AdamW.",
-)
+@checks("training")
 def test_training(evidence: EvidenceLog) -> None:
     evidence.audit(
         f"optimizer: {printed.OPTIMIZER['3.2']} (text), {printed.OPTIMIZER['code']} (code)",

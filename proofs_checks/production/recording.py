@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sympy import latex
 
 from proofs_checks.production.instances import Instance
 from symgauge.architecture import Architecture
-from symgauge.claims import EvidenceLog, at_least, equal
-from symgauge.claims.record import claims_of
+from symgauge.claims import Claim, EvidenceLog, at_least, equal
 from symgauge.full_size import FullSize, full_size
 from symgauge.presets import preset
 from symgauge.symbolic.dimensions import SYMBOLS, Dimension
@@ -27,16 +26,15 @@ def stated(statement: str) -> tuple[int, int]:
 
 
 def record(
-    evidence: EvidenceLog, check: Callable[..., Any], instances: Sequence[Instance], left_out: str,
-    by_hand: Dimension | None = None,
-) -> None:  # fmt: skip
-    """All evidence for the claims declared on ``check``, whose ids end in the names of presets.
+    evidence: EvidenceLog, instances: Sequence[Instance], left_out: str, by_hand: Dimension | None = None
+) -> None:
+    """All evidence for the claims that a check decides, which have the names of presets.
 
     ``left_out`` is the family whose absence must leave something unexplained; ``by_hand`` the dimension derived
     without the symmetry families, where there is one.
     """
-    for claim in claims_of(check):
-        _at_full_size(evidence, claim.id, claim.statement, by_hand)
+    for claim in evidence.claims:
+        _at_full_size(evidence, claim, by_hand)
     for instance in instances:
         _account(evidence, instance, by_hand)
     missed = instances[0].unexplained_without(left_out)
@@ -46,9 +44,9 @@ def record(
     )  # fmt: skip
 
 
-def _at_full_size(evidence: EvidenceLog, claim_id: str, statement: str, by_hand: Dimension | None) -> None:
-    full = full_size(preset(claim_id.split("/")[1]))
-    parameters, dimension = stated(statement)
+def _at_full_size(evidence: EvidenceLog, claim: Claim, by_hand: Dimension | None) -> None:
+    full = full_size(preset(claim.name))
+    parameters, dimension = stated(claim.statement)
     figures: dict[str, Any] = {
         "parameters": equal(full.parameters, parameters),
         "dimension": equal(full.dimension, dimension),
@@ -58,7 +56,7 @@ def _at_full_size(evidence: EvidenceLog, claim_id: str, statement: str, by_hand:
     if by_hand is not None:
         figures["derived by hand"] = equal(_value(by_hand, full), full.dimension)
     shares = {f"`{share.name}`": share.dimension for share in full.shares}
-    evidence.exact("the formula at full size, by family", only=claim_id, figures={**figures, **shares})
+    evidence.exact("the formula at full size, by family", only=claim.name, figures={**figures, **shares})
 
 
 def _value(by_hand: Dimension, full: FullSize) -> int:

@@ -1,7 +1,4 @@
-"""What one can do with the gauge group of attention: act, fix the gauge, project updates, align, compare.
-
-As they should be; :mod:`symgauge.algorithms.printed` has the gauge paper's own versions, to be compared with these.
-"""
+"""What one can do with the gauge group of attention: act, fix the gauge, project updates, align, compare."""
 
 from symgauge.algorithms.alignment import Alignment, align, match_heads
 from symgauge.algorithms.canonical import Canonical, canonicalize

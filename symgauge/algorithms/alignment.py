@@ -70,7 +70,8 @@ def align(reference: AttentionParameters, other: AttentionParameters) -> Alignme
     Cost O(h² d_model (d_k + d_v) + h³). Raises :class:`InvalidInput` for layers of different shape and entries that are
     not finite, :class:`NonGeneric` without full rank, :class:`IllConditioned` for an element that is.
 
-    Source: gauge paper, §7.4 and Algorithm 4, which matches on quantities that depend on the gauge; ledger F-alg-4.
+    The orthogonal Procrustes problem is solved by a polar factor (Schönemann, Psychometrika 31, 1966), the matching by
+    the Hungarian method.
     """
     require_alike(reference, other)
     for what, p in (("align, reference", reference), ("align, other", other)):

@@ -66,7 +66,8 @@ def canonicalize(parameters: AttentionParameters, form: Form | None = None) -> C
     :class:`InvalidInput` (entries not finite, a form that breaks or ignores the rotary encoding), :class:`NonGeneric`
     (a product of rank below d_k or d_v) and :class:`IllConditioned` (no digit of the form would be right).
 
-    Source: gauge paper, §7.2, Proposition E.9 and Algorithm 2, whose printed form is not unique; ledger CT-7.
+    "svd" and "rope" split the singular-value decomposition of the invariant products evenly between the factors; equal
+    Gram matrices alone would leave orthogonal maps per head open.
     """
     p = parameters
     require_finite(p, "canonicalize")

@@ -1,8 +1,8 @@
 """Head channels in the blocks on which the query–key group acts: all at once, or planes that turn alike.
 
 Without positions the group is GL(d_k), one real block. A rotary encoding leaves the commutant of its rotations: planes
-with equal angles up to direction make one complex block GL(r, ℂ), channels multiplied by ±1 a real block (gauge paper,
-Theorem 3.3, completed as in the project's ledger, CT-2). Blocks of one kind and size are batched.
+with equal angles up to direction make one complex block GL(r, ℂ), channels multiplied by ±1 a real block:
+matrices commute with a rotation when they keep its eigenspaces. Blocks of one kind and size are batched.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ def equivalent(first: AttentionParameters, second: AttentionParameters, toleranc
     16 √(d_model + d_k) · ε · max(1, cond(element)) · ‖W_Q‖‖W_K‖ / ‖W_Q W_Kᵀ‖ (largest over heads and sectors). With
     full rank equal invariants imply one orbit, and the element is unique.
 
-    Layers in general position with equal functions on three or more tokens are on one orbit (ledger CT-1), so there
-    "no" also means different functions; where two heads have equal W_Q W_Kᵀ only the orbit is decided.
+    Layers in general position (distinct W_Q W_Kᵀ, full rank) with equal functions on three or more tokens are on one
+    orbit, so there "no" also means different functions; where two heads have equal W_Q W_Kᵀ only the orbit is decided.
 
     Raises like :func:`align`, and :class:`IllConditioned` when rounding alone would exceed 1e-3.
     """

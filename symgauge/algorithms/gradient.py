@@ -63,7 +63,8 @@ def project_gradient(parameters: AttentionParameters, gradient: AttentionParamet
     Cost O(h d_model (d_k² + d_v²)), with value and output biases also O(d_model³). Raises :class:`InvalidInput` for
     shapes that differ and entries that are not finite, :class:`NonGeneric` where both factors nearly lose rank.
 
-    Source: gauge paper, Definition E.7 and Algorithm 3, whose printed form is an oblique projection; ledger CT-8.
+    The normal equations of a least-squares problem; for Sylvester's equation Golub and Van Loan, Matrix Computations,
+    §7.6.3.
     """
     p = parameters
     require_alike(p, gradient)

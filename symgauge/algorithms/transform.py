@@ -31,8 +31,6 @@ def apply(parameters: AttentionParameters, element: GaugeElement) -> AttentionPa
     Raises :class:`InvalidInput` for entries that are not finite and for elements outside the group (shapes, a
     renumbering that tears groups apart, an A that does not commute with the rotary encoding), and
     :class:`IllConditioned` when cond(A) or cond(C) exceeds ε^(−½), where half of the digits would be lost.
-
-    Source: gauge paper, Algorithm 1, with values and outputs, biases, sharing, and a threshold relative to ε.
     """
     p = parameters
     require_finite(p, "apply")

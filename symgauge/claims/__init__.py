@@ -1,12 +1,13 @@
 """Claims of a source, the evidence for and against them, the verdict computed from it, and the ledger of them all.
 
-Standard library only, so that declaring and listing claims costs nothing.
+Standard library only, so that naming and listing claims costs nothing.
 """
 
+from symgauge.claims.decorator import checks
 from symgauge.claims.figures import Bounded, Figure, at_least, at_most, equal
 from symgauge.claims.ledger import Entry, Ledger
 from symgauge.claims.log import EvidenceLog
-from symgauge.claims.record import Bearing, Claim, Evidence, Kind, Verdict, claim, claims_of
+from symgauge.claims.record import Bearing, Claim, Evidence, Kind, Verdict
 from symgauge.claims.trial import Trial, for_all
 from symgauge.claims.verdict import Decision, decide
 
@@ -25,8 +26,7 @@ __all__ = [
     "Verdict",
     "at_least",
     "at_most",
-    "claim",
-    "claims_of",
+    "checks",
     "decide",
     "equal",
     "for_all",

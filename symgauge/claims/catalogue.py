@@ -1,31 +1,39 @@
-"""Listing the claims of a folder of checks by reading their source, without importing it (checks import torch)."""
+"""Listing claims, each with the check that decides it: both are read, nothing is imported (checks import torch)."""
 
 from __future__ import annotations
 
 import ast
 import importlib.util
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
+from symgauge.claims.declared import FILE, read, source_folder
 from symgauge.claims.ledger import sort_key
 from symgauge.claims.record import Claim
 from symgauge.errors import InvalidInput
 
 PACKAGE = "proofs_checks"
-Constants = dict[Path, dict[str, Any]]
-"""The constants of modules by their file."""
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The claims of a folder by id, in reading order, and the file that checks each."""
+    """The claims of the sources in a folder by id, in reading order, and the file that checks each."""
 
     folder: Path
     claims: dict[str, Claim]
     files: dict[str, Path]
+
+
+@dataclass(frozen=True)
+class _Check:
+    """A test that decides claims: where it is, its file and the names it gives."""
+
+    place: str
+    line: int
+    file: Path
+    names: tuple[str, ...]
 
 
 def checks_folder() -> Path:
@@ -38,74 +46,63 @@ def checks_folder() -> Path:
 
 
 def catalogue(folder: Path) -> Catalogue:
-    """All claims declared in test_*.py below `folder`.
+    """All claims of the sources in ``folder`` (or of ``folder`` itself, if it is a source), with their checks.
 
-    Raises InvalidInput for a claim declared twice, or with arguments that are neither literals nor module constants.
+    Raises InvalidInput for a malformed claims.toml, a claim without a check or with two, and a check of no claim.
     """
+    declared = {file.parent: read(file) for file in sorted(folder.rglob(FILE))}
     claims: dict[str, Claim] = {}
     files: dict[str, Path] = {}
-    known: Constants = {}
-    for path in sorted(folder.rglob("test_*.py")):
-        for claim in _declared_in(path, folder, known):
+    for check in _checks(folder):
+        home = source_folder(check.file)
+        for name in check.names:
+            claim = _named(name, declared.get(home) if home else None, home, check)
             if claim.id in claims:
-                raise InvalidInput(f"claim {claim.id} is declared in {claims[claim.id].check} and in {claim.check}")
-            claims[claim.id], files[claim.id] = claim, path
-    ids = sorted(claims, key=sort_key)
-    return Catalogue(folder, {claim_id: claims[claim_id] for claim_id in ids}, files)
+                raise InvalidInput(f"claim {claim.id} is decided by {claims[claim.id].check} and by {check.place}")
+            claims[claim.id], files[claim.id] = replace(claim, check=check.place), check.file
+    for home, known in declared.items():
+        for claim in known.values():
+            if claim.id not in claims:
+                raise InvalidInput(
+                    f"no test in {home} decides claim {claim.id}: write @checks({claim.name!r}) above the one that does"
+                )
+    return Catalogue(folder, {claim_id: claims[claim_id] for claim_id in sorted(claims, key=sort_key)}, files)
 
 
-def _declared_in(path: Path, folder: Path, known: Constants) -> Iterator[Claim]:
-    name = path.relative_to(folder.parent).as_posix()
-    try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-    except SyntaxError as error:
-        raise InvalidInput(f"{name} is not Python: {error}") from error
-    constants = _constants(tree, folder, known)
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.FunctionDef):
-            continue
-        for decorator in node.decorator_list:
-            if isinstance(decorator, ast.Call) and _called(decorator) == "claim":
-                arguments = {str(key.arg): _text(key.value, constants, name) for key in decorator.keywords}
-                yield replace(_claim(arguments, name, decorator.lineno), check=f"{name}::{node.name}")
+def _named(name: str, known: dict[str, Claim] | None, home: Path | None, check: _Check) -> Claim:
+    if known is None or home is None:
+        raise InvalidInput(f"{check.place} decides {name!r}, but there is no {FILE} in its folder or above it")
+    if name not in known:
+        near = get_close_matches(name, known, n=1)
+        said = "; claims are named without their source" if "/" in name else "".join(f"; {n!r} is" for n in near)
+        raise InvalidInput(f"{check.place} (line {check.line}) decides {name!r}, which is not in {home / FILE}{said}")
+    return known[name]
 
 
-def _claim(arguments: dict[str, Any], name: str, lineno: int) -> Claim:
-    try:
-        return Claim(**arguments)
-    except TypeError as error:
-        raise InvalidInput(f"{name}:{lineno}: not a claim ({error})") from error
+def _checks(folder: Path) -> Iterator[_Check]:
+    """The tests below a folder that decide claims."""
+    for path in sorted(folder.rglob("test_*.py")):
+        name = path.relative_to(folder.parent).as_posix()
+        try:
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+        except (SyntaxError, UnicodeDecodeError) as error:
+            raise InvalidInput(f"{name} is not Python: {error}") from error
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef):
+                for call in filter(_is_checks, node.decorator_list):
+                    yield _Check(f"{name}::{node.name}", call.lineno, path, _names(call, name))
 
 
-def _called(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+def _is_checks(decorator: ast.expr) -> bool:
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return (called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")) == "checks"
 
 
-def _constants(tree: ast.Module, folder: Path, known: Constants) -> dict[str, Any]:
-    """Module constants, those imported from other modules of the same package included; ``known``: read before."""
-    found: dict[str, Any] = {}
-    for node in tree.body:
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == folder.name:
-            source = folder.parent.joinpath(*str(node.module).split(".")).with_suffix(".py")
-            if source.is_file():
-                if source not in known:
-                    known[source] = _constants(ast.parse(source.read_text(encoding="utf-8")), folder, known)
-                theirs = known[source]
-                found.update({n.asname or n.name: theirs[n.name] for n in node.names if n.name in theirs})
-        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant | ast.BinOp):
-            with suppress(InvalidInput):  # other module constants are no business of claims
-                value = _text(node.value, found, "")
-                found.update({target.id: value for target in node.targets if isinstance(target, ast.Name)})
-    return found
-
-
-def _text(node: ast.expr, constants: dict[str, Any], name: str) -> Any:
-    if isinstance(node, ast.Constant):
-        return node.value
-    if isinstance(node, ast.Name) and node.id in constants:
-        return constants[node.id]
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return _text(node.left, constants, name) + _text(node.right, constants, name)
-    raise InvalidInput(
-        f"{name}:{node.lineno}: write the arguments of @claim as literal strings, module constants or sums of them"
-    )
+def _names(call: ast.expr, name: str) -> tuple[str, ...]:
+    """The names that a decorator gives; they have to be there to read."""
+    given = call.args if isinstance(call, ast.Call) and not call.keywords else []
+    values = [argument.value if isinstance(argument, ast.Constant) else None for argument in given]
+    names = tuple(value for value in values if isinstance(value, str))
+    if not names or len(names) != len(given):
+        raise InvalidInput(f"{name}:{call.lineno}: @checks takes the names of claims, as literal strings")
+    return names

@@ -24,12 +24,17 @@ class EvidenceLog:
         from run to run (no times).
     counterexample: Markdown; a statement that fails needs one.
     cases: how many cases were run; 0 is no evidence.
-    only: the claim id(s) this bears on, where a check serves several.
+    only: the claims this bears on, by their names within the source, where a check decides several.
     """
 
     def __init__(self, claims: Sequence[Claim]) -> None:
-        self._claims = {claim.id: claim for claim in claims}
+        self._claims = {claim.name: claim for claim in claims}
         self._records: list[tuple[Evidence, frozenset[str]]] = []
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """The claims that the check decides."""
+        return tuple(self._claims.values())
 
     def of(self, claim_id: str) -> tuple[Evidence, ...]:
         """What was recorded for one claim, in order."""
@@ -82,9 +87,9 @@ class EvidenceLog:
     ) -> Evidence:
         """The general form behind the methods above. Raises InvalidInput for a record that contradicts its claim."""
         normal = {name: figure(name, value) for name, value in (figures or {}).items()}
-        bearing, ids = Bearing(on), self._addressees(only)
-        for claim_id in ids:
-            self._require(claim_id, bearing)
+        bearing, names = Bearing(on), self._addressees(only)
+        for name in names:
+            self._require(name, bearing)
         record = Evidence(
             kind=Kind(kind),
             bears_on=bearing,
@@ -94,20 +99,21 @@ class EvidenceLog:
             counterexample=counterexample,
             cases=None if cases is None else int(cases),
         )
-        self._records.append((record, ids))
+        self._records.append((record, frozenset(self._claims[name].id for name in names)))
         return record
 
     def _addressees(self, only: str | Sequence[str]) -> frozenset[str]:
         wanted = [only] if isinstance(only, str) else list(only)
-        unknown = [claim_id for claim_id in wanted if claim_id not in self._claims]
+        unknown = [name for name in wanted if name not in self._claims]
         if unknown:
-            raise InvalidInput(f"only={unknown!r}: this check declares {sorted(self._claims) or 'no claim'}")
+            raise InvalidInput(f"only={unknown!r}: this check decides {sorted(self._claims) or 'no claim'}")
         return frozenset(wanted or self._claims)
 
-    def _require(self, claim_id: str, bearing: Bearing) -> None:
+    def _require(self, name: str, bearing: Bearing) -> None:
         text = {Bearing.CONDITION: "condition", Bearing.CORRECTION: "correction"}.get(bearing)
-        if text and not getattr(self._claims[claim_id], text).strip():
-            raise InvalidInput(f"evidence bears on the {text} of {claim_id}, which states none: add {text}= to @claim")
+        if text and not getattr(self._claims[name], text).strip():
+            claim = self._claims[name].id
+            raise InvalidInput(f"evidence bears on the {text} of {claim}, which states none: add it to claims.toml")
 
 
 def _outcome(passed: Any, figures: Mapping[str, Any], summary: str) -> bool | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -56,7 +56,7 @@ class Claim:
     """A statement of a source, with its place in it and the verdict on record. Texts are Markdown with LaTeX in $...$.
 
     condition: what has to be added to make the statement true (verdict holds-if). correction: what is true instead.
-    remark: anything else a reader should know. check: where the check is ("proofs_checks/gauge/test_x.py::test_y").
+    remark: anything else a reader should know. check: where the check is ("proofs_checks/toy/test_x.py::test_y").
     """
 
     id: str
@@ -79,6 +79,11 @@ class Claim:
         object.__setattr__(self, "verdict", _member(Verdict, self.verdict, f"the verdict of claim {self.id}"))
         if self.verdict is Verdict.HOLDS_IF and not self.condition.strip():
             raise InvalidInput(f"claim {self.id} is on record as holds-if, so it has to state its condition")
+
+    @property
+    def name(self) -> str:
+        """Its id without the source."""
+        return self.id.partition("/")[2]
 
     @property
     def replay(self) -> str:
@@ -124,53 +129,3 @@ def _member(enum: type[E], value: Any, what: str) -> E:
         return enum(value)
     except ValueError:
         raise InvalidInput(f"{what} is {value!r}; expected one of {', '.join(enum)}") from None
-
-
-F = TypeVar("F", bound=Callable[..., Any])
-ATTRIBUTE = "symgauge_claims"
-
-
-def claim(
-    *,
-    id: str,
-    source: str,
-    place: str,
-    statement: str,
-    verdict: str,
-    condition: str = "",
-    correction: str = "",
-    remark: str = "",
-) -> Callable[[F], F]:
-    """Declare that a test function checks a claim; stack several when one check decides several rows.
-
-    `id` has to be a literal string, "<source>/<name>", so that claims can be listed without importing the checks.
-    The test takes the `evidence` fixture and records what it finds; its verdict is computed from that and must equal
-    `verdict`. Raises InvalidInput for a malformed claim.
-
-        @claim(id="gauge/intro-3", source="gauge", place="§1", verdict="inconsistent",
-               statement="There are four fundamental contributions.", correction="Five are listed.")
-        def test_contributions(evidence):
-            evidence.audit("announced against listed", figures={"contributions": equal(4, 5)})
-            evidence.audit("the list runs from (1) to (5)", len(LISTED) == 5, on="correction")
-    """
-
-    def decorate(function: F) -> F:
-        declared = Claim(
-            id=id,
-            source=source,
-            place=place,
-            statement=statement,
-            verdict=_member(Verdict, verdict, f"the verdict of claim {id}"),
-            condition=condition,
-            correction=correction,
-            remark=remark,
-        )
-        setattr(function, ATTRIBUTE, (declared, *getattr(function, ATTRIBUTE, ())))
-        return function
-
-    return decorate
-
-
-def claims_of(function: Any) -> tuple[Claim, ...]:
-    """The claims declared on a test function, outermost first; empty for an ordinary test."""
-    return getattr(function, ATTRIBUTE, ())

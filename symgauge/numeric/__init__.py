@@ -1,7 +1,6 @@
 """Float64 and many-digit evidence: invariance with an error model, ranks with gaps, precision ladders."""
 
 from symgauge.numeric.controls import ControlHeld, Controls, assert_changes, negative_controls, required_change
-from symgauge.numeric.flat import Flat, generators
 from symgauge.numeric.gaps import RankWithGap, rank_with_gap
 from symgauge.numeric.inputs import random_element, random_inputs
 from symgauge.numeric.invariance import (
@@ -15,11 +14,11 @@ from symgauge.numeric.invariance import (
 )
 from symgauge.numeric.jacobian import FloatDimension, fibre_dimension_float, reference_jacobian
 from symgauge.numeric.precision import Ladder, Rung, precision_ladder, run_module
+from symgauge.numeric.tangents import generators
 
 __all__ = [
     "ControlHeld",
     "Controls",
-    "Flat",
     "FloatDimension",
     "Invariance",
     "Ladder",

@@ -15,9 +15,10 @@ from torch.func import functional_call, jacrev, vmap
 
 from symgauge.architecture import Architecture
 from symgauge.errors import InvalidInput, Undecided
-from symgauge.numeric.flat import Flat
+from symgauge.layout import flatten
 from symgauge.numeric.gaps import RankWithGap, rank_with_gap, visible_lengths
 from symgauge.numeric.invariance import Output, centred, function_of
+from symgauge.parameter_vector import ParameterVector
 
 
 @dataclass(frozen=True)
@@ -38,10 +39,10 @@ class FloatDimension:
 def reference_jacobian(
     architecture: Architecture, parameters: Mapping[str, Tensor], inputs: Tensor, *, output: Output = "logits"
 ) -> Tensor:
-    """Jacobian (outputs, P) of the reference function on ``inputs``; columns in the order of :class:`Flat`."""
-    flat = Flat.of(architecture)
+    """Jacobian (outputs, P) of the reference function on ``inputs``; columns in the order of θ."""
+    vector = ParameterVector.of(architecture)
     function = function_of(architecture, inputs, output)
-    jacobian: Tensor = jacrev(lambda theta: function(flat.split(theta)).reshape(-1))(flat.join(parameters))
+    jacobian: Tensor = jacrev(lambda theta: function(vector.split(theta)).reshape(-1))(vector.join(parameters))
     return jacobian
 
 
@@ -57,19 +58,14 @@ def _output(result: Any) -> Tensor:
 
 def _flat_module(module: nn.Module, device: str | torch.device) -> tuple[Tensor, Callable[[Tensor, Tensor], Tensor]]:
     """θ (P,) in float64 and the function (θ, batch) → outputs."""
-    named = dict(module.named_parameters())
-    if not named:
-        raise InvalidInput(f"{type(module).__name__} has no parameters, so there is no fibre to measure")
-    theta = torch.cat([p.detach().double().reshape(-1) for p in named.values()]).to(device)
+    theta, vector = flatten(module)[0].to(device), ParameterVector.of(module)
     buffers = {
         name: b.to(device=device, dtype=torch.float64 if b.is_floating_point() else None)
         for name, b in module.named_buffers()
     }
 
     def function(theta: Tensor, batch: Tensor) -> Tensor:
-        parts = theta.split([p.numel() for p in named.values()])
-        values = {name: part.reshape(p.shape) for part, (name, p) in zip(parts, named.items(), strict=True)}
-        return _output(functional_call(module, {**values, **buffers}, (batch,)))
+        return _output(functional_call(module, {**vector.split(theta), **buffers}, (batch,)))
 
     return theta, function
 

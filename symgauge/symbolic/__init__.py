@@ -1,4 +1,4 @@
-"""Proof by algebra: SymPy identities for every size, exact Lie-algebra kernels, commutants, dimension formulas.
+"""Proof by algebra: SymPy identities for every size, exact Lie-algebra kernels, dimension formulas.
 
 An oracle of its own: it imports neither torch nor the finite-field engine nor the float64 checks, so agreement with
 them is evidence. Import the module you need:
@@ -7,9 +7,5 @@ them is evidence. Import the module you need:
     identities      the symmetries of transformers as dimension-free identities, each with a broken twin
     tangent         the exact first-order kernel of attention at a given parameter point
     lie_algebra     generators, vector-field brackets, freeness
-    commutant       what commutes with rotary position rotations, formula and exact linear solve
-    group           the wreath product acting on heads, and the permutations that keep key/value groups
-    dimensions      fibre-dimension formulas: the paper's count and the true one
-    balancing, projection, norms, activations, scalar_model, logarithm, head_mixing
-                    the algebra behind single statements, with exact counterexamples
+    dimensions      fibre-dimension formulas of whole models
 """

@@ -1,7 +1,7 @@
 """The Lie algebra of the gauge group: generators at a point, freeness, brackets of the vector fields they generate.
 
 X ∈ gl(d_k) of a key/value group acts by δW_Q = W_Q X, δW_K = −W_K Xᵀ (biases alike), Y ∈ gl(d_v) by δW_V = W_V Y,
-δW_O = −Y W_O (gauge paper, (73)–(74)). These are vector fields linear in the parameters, so brackets are exact algebra.
+δW_O = −Y W_O. These are vector fields linear in the parameters, so brackets are exact algebra.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Characterisation:
 
 
 def characterise(point: Attention, generators: Sequence[DomainMatrix]) -> Characterisation:
-    """Solve the linearised invariance conditions and compare with the generators (Lemma B.3, exactly, at a point)."""
+    """Solve the linearised invariance conditions and compare with the generators, exactly, at a point."""
     stacked = generators[0].to_dense()
     for more in generators[1:]:
         stacked = stacked.vstack(more.to_dense())

@@ -4,22 +4,18 @@ import subprocess
 import sys
 
 import pytest
-import sympy
 
-from symgauge.arithmetic.primes import DEFAULT_PRIMES, check_modulus, check_primes, is_prime
+from symgauge.arithmetic.primes import DEFAULT_PRIMES, check_modulus, check_primes
 from symgauge.errors import InvalidInput
-
-
-def test_primality_agrees_with_sympy() -> None:
-    numbers = [*range(-3, 2000), 2**31 - 1, 2**31 + 1, 3215031751, 341550071728321, 561, 2**61 - 1, (2**31 - 1) ** 2]
-    assert [is_prime(n) for n in numbers] == [bool(sympy.isprime(n)) for n in numbers]
 
 
 def test_default_primes_are_usable_and_distinct() -> None:
     assert check_primes(DEFAULT_PRIMES) == DEFAULT_PRIMES
 
 
-@pytest.mark.parametrize("bad", [6, 2**31 - 3, 2**31 - 1, 5, 13, 2**61 - 1, 19, 0, -7, 1, 2.5, True])
+@pytest.mark.parametrize(
+    "bad", [6, 2**31 - 3, 2**31 - 1, 5, 13, 2**61 - 1, 19, 0, -7, 1, 561, 341550071728321, 2.5, True]
+)
 def test_other_moduli_are_refused_in_one_sentence(bad: object) -> None:
     with pytest.raises(InvalidInput, match="modulus"):
         check_modulus(bad)  # type: ignore[arg-type]

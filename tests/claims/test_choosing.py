@@ -1,17 +1,15 @@
-"""Choosing claims, listing them without importing, sampling profiles, and properties as evidence."""
+"""Choosing claims, sampling profiles, and properties as evidence."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import strategies as st
 
 from symgauge import profiles
 from symgauge.claims import EvidenceLog, for_all
-from symgauge.claims.catalogue import catalogue, checks_folder
 from symgauge.claims.select import select
 from symgauge.errors import InvalidInput
 
@@ -40,52 +38,6 @@ def test_an_unknown_selection_names_near_ones(pattern, hint) -> None:
     with pytest.raises(InvalidInput, match="no claim is called") as caught:
         select([pattern], IDS)
     assert hint in str(caught.value)
-
-
-def write_checks(folder, text: str):
-    package = folder / "checks"
-    package.mkdir()
-    (package / "test_theme.py").write_text(text)
-    return package
-
-
-def test_claims_are_listed_without_importing(tmp_path) -> None:
-    text = """
-import does_not_exist
-S = "src"
-@claim(id="src/b", source=S, place="p", statement="one " "two", verdict="holds")
-@claims.claim(id="src/a", source=S, place="p", statement=r"x", verdict="refuted")
-def test_it(evidence): ...
-@other(id=f"{S}")
-def helper(): ...
-"""
-    found = catalogue(write_checks(tmp_path, text))
-    assert list(found.claims) == ["src/a", "src/b"]
-    assert found.claims["src/b"].statement == "one two"
-    assert found.claims["src/b"].check == "checks/test_theme.py::test_it"
-
-
-CLAIM = '@claim(id="src/a", source="src", place="p", statement="s", verdict="holds")\ndef test_{}(): ...\n'
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (CLAIM.format("a") + CLAIM.format("b"), "declared in checks/test_theme.py::test_a and in"),
-        ('@claim(id=f"{x}", source="s")\ndef test(): ...', "test_theme.py:1: write the arguments"),
-        ('@claim(id="s/a", source="s")\ndef test(): ...', "not a claim"),
-        ("def", "is not Python"),
-    ],
-)
-def test_unlistable_checks_are_refused(tmp_path, text, message) -> None:
-    with pytest.raises(InvalidInput, match=message):
-        catalogue(write_checks(tmp_path, text))
-
-
-def test_the_installed_checks_can_be_listed() -> None:
-    found = catalogue(checks_folder())
-    assert "gauge/cor-3.7" in found.claims
-    assert all(path.is_file() for path in found.files.values())
 
 
 def test_counts_follow_the_profile(monkeypatch) -> None:
@@ -154,20 +106,3 @@ def test_properties_become_outcomes() -> None:
 def test_mistakes_in_a_property_are_not_evidence() -> None:
     with pytest.raises(ZeroDivisionError):
         for_all(lambda a: 1 / (a - a) == 0, a=st.integers(), examples=3)
-
-
-def test_claims_may_use_sums_and_constants_of_their_package(tmp_path: Path) -> None:
-    folder = tmp_path / "checks"
-    folder.mkdir()
-    (folder / "support.py").write_text('BASE = "under A"\nSHARED = BASE + " and B"\nOTHER = 3 + len("x")\n')
-    (folder / "test_one.py").write_text(
-        "from checks.support import SHARED as HERE\n"
-        '@claim(id="s/one", source="s", place="p", statement="x", verdict="holds-if", condition=HERE + ", C")\n'
-        "def test_one(evidence): ...\n"
-    )
-    assert catalogue(folder).claims["s/one"].condition == "under A and B, C"
-    (folder / "test_two.py").write_text(
-        '@claim(id="s/two", source="s", place="p", statement=f(1), verdict="holds")\ndef test_two(): ...\n'
-    )
-    with pytest.raises(InvalidInput, match=r"test_two\.py:1: write the arguments of @claim as literal strings"):
-        catalogue(folder)

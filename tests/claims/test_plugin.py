@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -15,39 +17,47 @@ pytest_plugins = ["pytester"]
 HEAD = """
 import math, os, pytest
 from hypothesis import settings
-from symgauge.claims import claim, at_most, at_least, equal
-def declare(name, verdict="holds", **texts):
-    return claim(id="src/" + name, source="src", place="p", statement="s", verdict=verdict, **texts)
+from symgauge.claims import checks, at_most, at_least, equal
 """
 
+CLAIM = "[[claim]]\nid = '{}'\nplace = 'p'\nstatement = 's'\nverdict = '{}'\ncorrection = 'c'\n"
+
 GOOD = """
-@declare("good")
+@checks("good")
 def test_good(evidence):
     evidence.proof("proved", True)
     evidence.numeric("error", figures={"error": at_most(1e-15, 1e-12)})
     evidence.control("break", figures={"change": at_least(0.5, 1e-3)})
 
-@declare("twin-a")
-@declare("twin-b", "refuted", correction="c")
+@checks("twin-a", "twin-refuted")
 def test_twins(evidence):
-    evidence.exact("a", True, only="src/twin-a")
-    evidence.exact("b", False, counterexample="x", only="src/twin-b")
-    evidence.exact("c", True, on="correction", only="src/twin-b")
+    evidence.exact("a", True, only="twin-a")
+    evidence.exact("b", False, counterexample="x", only="twin-refuted")
+    evidence.exact("c", True, on="correction", only="twin-refuted")
 
 def test_plain():
     pass
 """
 
 
+def write(folder: Path, names: list[str], body: str) -> None:
+    """The folder of a source with claims of these names; on record as refuted if they end in that, else as holding."""
+    folder.mkdir(exist_ok=True)
+    claims = [CLAIM.format(name, "refuted" if name.endswith("refuted") else "holds") for name in names]
+    (folder / "claims.toml").write_text("".join(claims))
+    (folder / "test_it.py").write_text(HEAD + body)
+
+
 @pytest.fixture
 def run(pytester, monkeypatch):
-    """Writes a test file and runs it with this plugin, and pytest-xdist, and no other."""
+    """Writes a source's folder and runs it with this plugin, and pytest-xdist, and no other."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.delenv("SYMGAUGE_PROFILE", raising=False)
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
 
     def run(body: str, *arguments: str):
-        pytester.makepyfile(test_it=HEAD + body)
+        named = re.findall(r'"([^"]+)"', " ".join(re.findall(r"@checks\((.*)\)", body)))
+        write(pytester.path / "src", named, body)
         plugins = ["-p", "symgauge_pytest_plugin", "-p", "xdist.plugin", "-p", "no:cacheprovider"]
         return pytester.runpytest_subprocess(*plugins, "--ledger", "out/l.json", *arguments)
 
@@ -66,15 +76,15 @@ def test_one_line_per_claim_and_a_ledger(run, pytester) -> None:
             "*= claims =*",
             "src/good * holds * proof numeric * change 0.5 >= 0.001*",
             "src/twin-a * holds * exact*",
-            "src/twin-b * refuted * exact*",
+            "src/twin-refuted * refuted * exact*",
             "3 claims: 2 holds, 1 refuted; all as on record",
         ]
     )
     found = ledger(pytester)
-    assert list(found.entries) == ["src/good", "src/twin-a", "src/twin-b"]
+    assert list(found.entries) == ["src/good", "src/twin-a", "src/twin-refuted"]
     assert found.agrees
     assert found.profile == "ci"
-    assert found.entries["src/good"].claim.check == "test_it.py::test_good"
+    assert found.entries["src/good"].claim.check == "src/test_it.py::test_good"
 
 
 def test_the_ledger_is_the_same_under_xdist(run, pytester) -> None:
@@ -90,16 +100,16 @@ def test_the_ledger_is_the_same_under_xdist(run, pytester) -> None:
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        ('@declare("bad", "refuted")\ndef test_bad(evidence):\n    evidence.proof("p", True)', "p"),
-        ('@declare("bad")\ndef test_bad(evidence):\n    pass', "no evidence was recorded"),
-        ('@declare("bad")\ndef test_bad():\n    pass', "no evidence was recorded"),
+        ('@checks("bad-refuted")\ndef test_bad(evidence):\n    evidence.proof("p", True)', "p"),
+        ('@checks("bad")\ndef test_bad(evidence):\n    pass', "no evidence was recorded"),
+        ('@checks("bad")\ndef test_bad():\n    pass', "no evidence was recorded"),
         (
-            '@declare("bad")\ndef test_bad(evidence):\n    evidence.exact("p", True, figures={"x": math.nan})',
+            '@checks("bad")\ndef test_bad(evidence):\n    evidence.exact("p", True, figures={"x": math.nan})',
             "not a number",
         ),
-        ('@declare("bad")\ndef test_bad(evidence):\n    evidence.exact("p", None)', "could not be decided"),
+        ('@checks("bad")\ndef test_bad(evidence):\n    evidence.exact("p", None)', "could not be decided"),
         (
-            '@declare("bad")\ndef test_bad(evidence):\n    evidence.exact("p", True)\n    evidence.control("c", False)',
+            '@checks("bad")\ndef test_bad(evidence):\n    evidence.exact("p", True)\n    evidence.control("c", False)',
             "has no power",
         ),
     ],
@@ -113,7 +123,7 @@ def test_a_verdict_that_differs_from_the_record_fails(run, pytester, body, reaso
 
 
 def test_an_exception_leaves_the_claim_undecided(run, pytester) -> None:
-    result = run('@declare("bad")\ndef test_bad(evidence):\n    evidence.proof("p", True)\n    assert 1 == 2')
+    result = run('@checks("bad")\ndef test_bad(evidence):\n    evidence.proof("p", True)\n    assert 1 == 2')
     result.assert_outcomes(failed=1)
     entry = ledger(pytester).entries["src/bad"]
     assert (entry.verdict, entry.failure) == ("undecided", "the check stopped with AssertionError: assert 1 == 2")
@@ -122,8 +132,8 @@ def test_an_exception_leaves_the_claim_undecided(run, pytester) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        '@declare("bad")\ndef test_bad(evidence):\n    evidence.proof("p", True)\n    pytest.skip("no device")',
-        '@declare("bad")\n@pytest.mark.skip(reason="no device")\ndef test_bad(evidence):\n    pass',
+        '@checks("bad")\ndef test_bad(evidence):\n    evidence.proof("p", True)\n    pytest.skip("no device")',
+        '@checks("bad")\n@pytest.mark.skip(reason="no device")\ndef test_bad(evidence):\n    pass',
     ],
     ids=["inside", "mark"],
 )
@@ -136,22 +146,49 @@ def test_a_skipped_check_is_loudly_undecided(run, pytester, body) -> None:
 
 def test_a_broken_fixture_leaves_the_claim_undecided(run, pytester) -> None:
     fixture = '@pytest.fixture\ndef broken():\n    raise OSError("x")\n'
-    run(fixture + '@declare("bad")\ndef test_bad(evidence, broken):\n    pass')
+    run(fixture + '@checks("bad")\ndef test_bad(evidence, broken):\n    pass')
     assert ledger(pytester).entries["src/bad"].failure == "the check stopped with OSError: x"
 
 
 def test_stopping_early_leaves_the_rest_undecided(run, pytester) -> None:
-    run('@declare("a")\ndef test_a(evidence):\n    pass\n@declare("b")\ndef test_b(evidence):\n    pass', "-x")
+    run('@checks("a")\ndef test_a(evidence):\n    pass\n@checks("b")\ndef test_b(evidence):\n    pass', "-x")
     assert ledger(pytester).entries["src/b"].failure == "the check was not run"
 
 
 def test_a_claim_has_one_check(run) -> None:
     body = (
-        '@declare("a")\n@pytest.mark.parametrize("n", [1, 2])\ndef test_a(evidence, n):\n    evidence.proof("p", True)'
+        '@checks("a")\n@pytest.mark.parametrize("n", [1, 2])\ndef test_a(evidence, n):\n    evidence.proof("p", True)'
     )
     result = run(body)
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*claim src/a is decided by *1* and by *2*give it one check*"])
+
+
+@pytest.mark.parametrize(
+    ("names", "body", "said"),
+    [
+        ([], '@checks("a")\ndef test_a(evidence):\n    pass', "*decides 'a', which is not in *claims.toml"),
+        (["a"], '@checks("src/a")\ndef test_a(evidence):\n    pass', "*claims are named without their source"),
+        (["a", "b"], '@checks("a")\ndef test_a(evidence):\n    pass', "*no test in *src decides claim src/b: *"),
+        (["a", "a"], '@checks("a")\ndef test_a(evidence):\n    pass', "*claim 'a' is there twice"),
+    ],
+)
+def test_claims_and_checks_that_do_not_fit_are_refused(run, pytester, names, body, said) -> None:
+    write(pytester.path / "src", names, body)
+    plugins = ["-p", "symgauge_pytest_plugin", "-p", "no:cacheprovider"]
+    result = pytester.runpytest_subprocess(*plugins)
+    assert result.ret == 4
+    result.stderr.fnmatch_lines([f"ERROR: {said}"])
+    assert len(result.errlines) <= 2
+
+
+def test_checks_outside_of_test_files_are_refused(run, pytester) -> None:
+    write(pytester.path / "src", ["a"], '@checks("a")\ndef test_a(evidence):\n    pass')
+    (pytester.path / "src" / "helper.py").write_text(HEAD + '@checks("a")\ndef test_other(evidence):\n    pass')
+    (pytester.path / "src" / "test_it.py").rename(pytester.path / "src" / "it_test.py")
+    result = pytester.runpytest_subprocess("-p", "symgauge_pytest_plugin", "src/it_test.py")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["ERROR: *no test in *src decides claim src/a*"])
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
@@ -172,7 +209,7 @@ def test_claims_are_marked(run) -> None:
 
 
 def test_the_profile_is_set_before_checks_run(run, pytester) -> None:
-    body = '@declare("a")\ndef test_a(evidence):\n    evidence.exact("p", settings.default.max_examples == 5)'
+    body = '@checks("a")\ndef test_a(evidence):\n    evidence.exact("p", settings.default.max_examples == 5)'
     result = run(
         body + '\n    evidence.exact("q", os.environ.get("X") is None)', "--symgauge-profile", "dev", "-n", "1"
     )

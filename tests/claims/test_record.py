@@ -1,4 +1,4 @@
-"""Declaring claims and writing down evidence."""
+"""Claims, the checks that name them, and writing down evidence."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import sympy
 
-from symgauge.claims import Claim, EvidenceLog, Trial, Verdict, at_most, claim, claims_of, equal
+from symgauge.claims import Claim, EvidenceLog, Trial, Verdict, at_most, checks, equal
+from symgauge.claims.decorator import names_of
 from symgauge.errors import InvalidInput
 
 
@@ -40,15 +41,13 @@ def test_incomplete_claims_are_refused(changes, message) -> None:
         make(**changes)
 
 
-def test_stacked_declarations_keep_their_order() -> None:
-    common = {"source": "src", "place": "p", "statement": "s", "verdict": "holds"}
-
-    @claim(id="src/a", **common)
-    @claim(id="src/b", **common)
+def test_checks_keep_the_order_of_their_claims() -> None:
+    @checks("a", "b")
+    @checks("c")
     def check() -> None: ...
 
-    assert [declared.id for declared in claims_of(check)] == ["src/a", "src/b"]
-    assert claims_of(make) == ()
+    assert names_of(check) == ("a", "b", "c")
+    assert names_of(make) == ()
 
 
 def test_the_outcome_is_taken_from_the_bounds() -> None:
@@ -73,16 +72,17 @@ def test_merely_truthy_outcomes_are_refused(value) -> None:
 def test_evidence_goes_to_the_claims_it_is_meant_for() -> None:
     log = EvidenceLog([make(id="src/a"), make(id="src/b")])
     log.exact("both", True)
-    log.exact("one", True, only="src/b")
+    log.exact("one", True, only="b")
     assert [record.summary for record in log.of("src/a")] == ["both"]
     assert [record.summary for record in log.of("src/b")] == ["both", "one"]
-    with pytest.raises(InvalidInput, match="this check declares"):
-        log.exact("none", True, only="src/c")
+    assert [claim.name for claim in log.claims] == ["a", "b"]
+    with pytest.raises(InvalidInput, match="this check decides"):
+        log.exact("none", True, only="src/b")
 
 
 @pytest.mark.parametrize("bearing", ["condition", "correction"])
 def test_evidence_for_what_the_claim_does_not_state_is_refused(bearing) -> None:
-    with pytest.raises(InvalidInput, match=f"add {bearing}="):
+    with pytest.raises(InvalidInput, match=f"the {bearing} of src/thm-1, which states none"):
         EvidenceLog([make()]).exact("x", True, on=bearing)
 
 

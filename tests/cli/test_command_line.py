@@ -18,7 +18,14 @@ from symgauge.errors import InvalidInput
 from symgauge.verification import ChecksDidNotRun, run_checks
 
 CLAIM = """
-@claim(id="src/{name}", source="src", place="Theorem 1", statement="s", verdict="{verdict}")
+[[claim]]
+id = '{name}'
+place = 'Theorem 1'
+statement = 's'
+verdict = '{verdict}'
+"""
+CHECK = """
+@checks("{name}")
 def test_{name}(evidence):
     {body}
 """
@@ -27,21 +34,25 @@ def test_{name}(evidence):
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     """A folder that holds the user's checks, found before the installed ones."""
-    package = tmp_path / "proofs_checks"
-    package.mkdir()
-    (package / "__init__.py").write_text("")
+    source = tmp_path / "proofs_checks" / "src"
+    source.mkdir(parents=True)
+    for folder in (source.parent, source):
+        (folder / "__init__.py").write_text("")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")])))
     monkeypatch.delenv("SYMGAUGE_PROFILE", raising=False)
     return tmp_path
 
 
 def checks(place, file: str = "test_theme", **bodies: str) -> None:
-    """Write a file of checks: name -> body, with the verdict on record after a bar ("body|refuted")."""
-    texts = ["import os, time\nfrom symgauge.claims import claim\n"]
-    for name, body in bodies.items():
-        body, _, verdict = body.partition("|")
-        texts.append(CLAIM.format(name=name, body=body, verdict=verdict or "holds"))
-    (place / "proofs_checks" / f"{file}.py").write_text("".join(texts))
+    """Write claims and a file of checks: name -> body, with the verdict on record after a bar ("body|refuted")."""
+    texts = ["import os, time\nfrom symgauge.claims import checks\n"]
+    source = place / "proofs_checks" / "src"
+    with (source / "claims.toml").open("a") as claims:
+        for name, body in bodies.items():
+            body, _, verdict = body.partition("|")
+            claims.write(CLAIM.format(name=name, verdict=verdict or "holds"))
+            texts.append(CHECK.format(name=name, body=body))
+    (source / f"{file}.py").write_text("".join(texts))
 
 
 def symgauge(place, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -78,7 +89,7 @@ def test_verify_fails_where_a_verdict_differs(place) -> None:
     checks(place, one=GOOD, two=GOOD + "|refuted")
     done = symgauge(place, "verify", "--json", "l.json")
     assert done.returncode == 1
-    assert "src/two (proofs_checks/test_theme.py::test_two): on record refuted, computed holds" in done.stdout
+    assert "src/two (proofs_checks/src/test_theme.py::test_two): on record refuted, computed holds" in done.stdout
     assert not Ledger.load(place / "l.json").agrees
 
 
@@ -104,7 +115,7 @@ def test_a_check_that_breaks_fails_the_run_and_nothing_else(place, body, reason,
 def test_a_file_that_cannot_be_imported_leaves_its_claims_undecided(place) -> None:
     checks(place, a=GOOD)
     checks(place, "test_worse", broken=GOOD)
-    path = place / "proofs_checks" / "test_worse.py"
+    path = place / "proofs_checks" / "src" / "test_worse.py"
     path.write_text("import no_such_module\n" + path.read_text())
     done = symgauge(place, "verify", "--json", "l.json")
     assert done.returncode == 1
@@ -114,7 +125,7 @@ def test_a_file_that_cannot_be_imported_leaves_its_claims_undecided(place) -> No
 
 def test_a_failing_test_beside_the_claims_fails_the_run(place) -> None:
     checks(place, a=GOOD)
-    with (place / "proofs_checks" / "test_theme.py").open("a") as stream:
+    with (place / "proofs_checks" / "src" / "test_theme.py").open("a") as stream:
         stream.write("\ndef test_plain():\n    assert 1 == 2\n")
     done = symgauge(place, "verify")
     assert done.returncode == 1

@@ -13,7 +13,6 @@ from symgauge.errors import InvalidInput, Undecided
 from symgauge.models.parameters import random_parameters
 from symgauge.models.reference import ReferenceModel, forward
 from symgauge.numeric import (
-    Flat,
     fibre_dimension_float,
     generators,
     random_inputs,
@@ -21,6 +20,7 @@ from symgauge.numeric import (
     reference_jacobian,
 )
 from symgauge.numeric.gaps import visible_lengths
+from symgauge.parameter_vector import ParameterVector
 from symgauge.symmetries import families
 from symgauge.symmetries.symbols import evaluate
 from tests.numeric.models import MODELS
@@ -80,7 +80,7 @@ def test_unusable_matrices_are_refused() -> None:
 
 
 def test_flat_is_a_bijection_in_the_order_of_the_module() -> None:
-    model, flat = ReferenceModel(ATTENTION, 3), Flat.of(ATTENTION)
+    model, flat = ReferenceModel(ATTENTION, 3), ParameterVector.of(ATTENTION)
     roles = random_parameters(ATTENTION, 3)
     theta = flat.join(roles)
     assert theta.equal(torch.cat([p.detach().reshape(-1) for p in model.parameters()]))
@@ -90,7 +90,7 @@ def test_flat_is_a_bijection_in_the_order_of_the_module() -> None:
 
 def test_the_jacobian_agrees_with_differences() -> None:
     a = MODELS["gpt2"]
-    flat, parameters, inputs = Flat.of(a), random_parameters(a, 0), random_inputs(a, 0, batch=2)
+    flat, parameters, inputs = ParameterVector.of(a), random_parameters(a, 0), random_inputs(a, 0, batch=2)
     jacobian = reference_jacobian(a, parameters, inputs)
     direction = torch.randn(flat.size, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     theta, step = flat.join(parameters), 1e-6

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,6 @@ from symgauge.errors import InvalidInput
 
 Sample = NDArray[np.float64]
 SHAPIRO_LIMIT = 5000  # Royston's approximation of its p-value goes no further (Applied Statistics 44, 1995, R94)
-BATCH = 2_000_000  # numbers simulated at a time
 
 
 @dataclass(frozen=True)
@@ -37,30 +35,6 @@ class Normality:
         return self.w_p, self.a2_p, self.d_p
 
 
-def _distances(samples: Sample) -> tuple[Sample, Sample]:
-    """A² and D of each row (m, n) against the normal distribution with the row's own mean and variance."""
-    n = samples.shape[-1]
-    z = np.sort(samples, -1)
-    z = (z - z.mean(-1, keepdims=True)) / z.std(-1, ddof=1, keepdims=True)
-    odd = 2 * np.arange(1, n + 1) - 1
-    a2 = -n - (odd * (special.log_ndtr(z) + special.log_ndtr(-z)[..., ::-1])).sum(-1) / n
-    cdf, steps = special.ndtr(z), np.arange(n + 1) / n
-    return a2, np.maximum(steps[1:] - cdf, cdf - steps[:-1]).max(-1)
-
-
-@lru_cache(maxsize=16)
-def _simulated(n: int, repetitions: int) -> tuple[Sample, Sample]:
-    """A² and D of samples that are normal; both do not depend on mean and variance, so one simulation does for all."""
-    generator = np.random.default_rng(n)
-    per_batch = max(1, BATCH // n)
-    parts, left = [], repetitions
-    while left > 0:
-        parts.append(_distances(generator.standard_normal((min(per_batch, left), n))))
-        left -= per_batch
-    a2, d = zip(*parts, strict=True)
-    return np.concatenate(a2), np.concatenate(d)
-
-
 def normality(sample: Sample, repetitions: int | None = None) -> Normality:
     """All three tests on `sample` (n,), n ≥ 8.
 
@@ -75,16 +49,15 @@ def normality(sample: Sample, repetitions: int | None = None) -> Normality:
         )
     n = len(sample)
     repetitions = repetitions or (999 if n <= 10_000 else 199)
-    a2, d = (float(found[0]) for found in _distances(sample[None]))
-    null_a2, null_d = _simulated(n, repetitions)
+    a2, d = (
+        stats.goodness_of_fit(
+            stats.norm, sample, statistic=name, n_mc_samples=repetitions, rng=np.random.default_rng(n)
+        )
+        for name in ("ad", "ks")
+    )
     picked = sample[np.linspace(0, n - 1, min(n, SHAPIRO_LIMIT)).astype(int)]
-    w, w_p = stats.shapiro(picked)
-
-    def p(null: Sample, value: float) -> float:
-        return float((1 + (null >= value).sum()) / (repetitions + 1))
-
-    shape = float(stats.skew(sample)), float(stats.kurtosis(sample))
-    return Normality(n, float(w), float(w_p), a2, p(null_a2, a2), d, p(null_d, d), *shape)
+    tests = [x for found in (stats.shapiro(picked), a2, d) for x in (found.statistic, found.pvalue)]
+    return Normality(n, *[float(x) for x in (*tests, stats.skew(sample), stats.kurtosis(sample))])
 
 
 def quantiles(sample: Sample, points: int = 200) -> tuple[Sample, Sample]:

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch.func import jvp
 
+from proofs_checks.gauge.critical_points import hessian, squared_loss
 from proofs_checks.gauge.experiments import figure_1, gradient_orthogonality
 from proofs_checks.gauge.experiments.layer import (
     Sizes,
@@ -22,7 +23,6 @@ from proofs_checks.gauge.experiments.table_7 import EXACT_SMALL, PRINTED, SPREAD
 from symgauge.errors import Undecided
 from symgauge.experiments.suite import Setting
 from symgauge.models.reference import Architecture, forward
-from symgauge.numeric.critical import hessian, squared_loss
 
 SIZES = Sizes(3, 2, 4, 5)
 

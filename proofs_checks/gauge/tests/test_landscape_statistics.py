@@ -19,7 +19,7 @@ TINY = Sizes(2, 3, 2, 5)
 
 def test_the_tests_keep_their_level() -> None:
     rng = np.random.default_rng(0)
-    rejected = np.mean([np.array(normality(rng.normal(3, 2, 100)).p_values) < 0.05 for _ in range(400)], axis=0)
+    rejected = np.mean([np.array(normality(rng.normal(3, 2, 100), 199).p_values) < 0.05 for _ in range(400)], axis=0)
     assert ((rejected > 0.02) & (rejected < 0.09)).all()
 
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from proofs_checks.idealized.experiments.gauges import Roles, move_stream
 from symgauge.algorithms import align_model
 from symgauge.architecture import Architecture
-from symgauge.numeric import Flat
+from symgauge.parameter_vector import ParameterVector
 from symgauge.wiring import Attention, FeedForward, wire
 
 ROUNDS = 8
@@ -55,7 +55,7 @@ def aligned(architecture: Architecture, reference: Tensor, other: Tensor, rounds
     Two starts, the stream as it is and the stream in its frame; then heads with neurons, and the stream, by turns. The
     function stays. Exact for models that differ by heads, neurons and an orthogonal map of the stream.
     """
-    flat = Flat.of(architecture)
+    flat = ParameterVector.of(architecture)
     fixed = flat.split(reference)
     best, nearest = other, float((other - reference).norm())
     given = flat.split(other)

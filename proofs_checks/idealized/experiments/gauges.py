@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from symgauge.architecture import Architecture
-from symgauge.numeric import Flat
+from symgauge.parameter_vector import ParameterVector
 from symgauge.wiring import Attention, FeedForward, wire
 
 Roles = Mapping[str, Tensor]
@@ -93,6 +93,6 @@ def gauge_copies(
     architecture: Architecture, theta: Tensor, count: int, seed: int, mixture: Mixture | None = None
 ) -> Tensor:
     """(count, P): random copies of one model theta (P,)."""
-    flat, generator = Flat.of(architecture), torch.Generator().manual_seed(seed)
+    flat, generator = ParameterVector.of(architecture), torch.Generator().manual_seed(seed)
     roles = flat.split(theta)
     return torch.stack([flat.join(gauge_copy(architecture, roles, generator, mixture)) for _ in range(count)])

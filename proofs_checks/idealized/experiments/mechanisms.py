@@ -13,7 +13,7 @@ from proofs_checks.idealized.experiments.geometry import pairs
 from proofs_checks.idealized.model import Task, logits
 from proofs_checks.idealized.model.training import accuracies
 from symgauge.architecture import Architecture
-from symgauge.numeric import Flat
+from symgauge.parameter_vector import ParameterVector
 
 LONGER = 6  # tokens, off the task
 
@@ -22,7 +22,7 @@ def attention(architecture: Architecture, theta: Tensor, inputs: Tensor) -> Tens
     """(S, N, h, T): attention of the first layer's last position to all, for models without norms and positions."""
     tables = []
     for one in theta:
-        roles = Flat.of(architecture).split(one)
+        roles = ParameterVector.of(architecture).split(one)
         x = roles["token_table"][inputs].unsqueeze(1)
         query = x[..., -1:, :] @ roles["layers.0.attention.query.weight"]
         scores = query @ (x @ roles["layers.0.attention.key.weight"]).mT / architecture.d_k**0.5
@@ -67,7 +67,7 @@ def canonical_distances(architecture: Architecture, theta: Tensor) -> Tensor:
     Entries compared: token table, output map and each head's score and value products, in the frame of the stream; the
     heads matched as best they can be. Zero for models that differ by heads, neurons and a turn of the stream.
     """
-    flat, forms, heads = Flat.of(architecture), [], []
+    flat, forms, heads = ParameterVector.of(architecture), [], []
     for one in theta:
         roles = flat.split(one)
         roles = move_stream(architecture, roles, frame(architecture, roles))
@@ -84,7 +84,7 @@ def canonical_distances(architecture: Architecture, theta: Tensor) -> Tensor:
 
 def without(architecture: Architecture, theta: Tensor, task: Task, parts: tuple[str, ...]) -> Tensor:
     """(S,) accuracy with the parts named ("attention", "ff") writing nothing to the stream."""
-    flat, changed = Flat.of(architecture), []
+    flat, changed = ParameterVector.of(architecture), []
     for one in theta:
         roles = dict(flat.split(one))
         for name in roles:

@@ -11,6 +11,7 @@ from torch import Tensor
 from proofs_checks.idealized.model import Protocol, Task, logits, train
 from proofs_checks.idealized.model.training import accuracies
 from symgauge.architecture import Architecture
+from symgauge.parameter_vector import ParameterVector
 from symgauge.wiring import wire
 
 
@@ -108,6 +109,5 @@ def parity_by_hand(architecture: Architecture) -> Tensor:
 
 def _built(architecture: Architecture, given: dict[str, Tensor]) -> Tensor:
     shapes = wire(architecture).shapes
-    return torch.cat(
-        [given.get(name, torch.zeros(shape, dtype=torch.float64)).flatten() for name, shape in shapes.items()]
-    )
+    zeros = {name: torch.zeros(shape, dtype=torch.float64) for name, shape in shapes.items()}
+    return ParameterVector(shapes).join(zeros | given)

@@ -10,7 +10,7 @@ from torch import Tensor
 from proofs_checks.idealized.model import jacobians
 from symgauge.architecture import Architecture
 from symgauge.models.reference import forward
-from symgauge.numeric import Flat
+from symgauge.parameter_vector import ParameterVector
 
 CUT = 1e-13
 """Singular values below this share of the largest count as zero: rounding leaves them below 1e-14 here."""
@@ -74,7 +74,7 @@ def mean_and_spread(counts: Tensor) -> tuple[float, float]:
 
 def active(architecture: Architecture, theta: Tensor, inputs: Tensor) -> Tensor:
     """(N, d_ff) bool: which neurons of the first layer are on at the last position, for one model theta (P,)."""
-    roles = Flat.of(architecture).split(theta)
+    roles = ParameterVector.of(architecture).split(theta)
     attention = {name: value for name, value in roles.items() if name.startswith("layers.0.attention")}
     alone = architecture.replace(d_ff=0, vocabulary=0, layers=1)
     stream = forward(alone, attention, roles["token_table"][inputs])[:, -1]

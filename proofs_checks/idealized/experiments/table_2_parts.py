@@ -25,7 +25,8 @@ from symgauge.exact.dimension import dimension
 from symgauge.exact.probes import Tokens
 from symgauge.experiments.result import Table
 from symgauge.experiments.suite import Setting
-from symgauge.numeric import Flat, generators, rank_with_gap
+from symgauge.numeric import generators, rank_with_gap
+from symgauge.parameter_vector import ParameterVector
 from symgauge.symmetries.group import families
 
 GRID = ((2, 2), (2, 5), (2, 6), (2, 7), (3, 3), (3, 4), (4, 2), (4, 3), (5, 2), (5, 3), (6, 2), (7, 2))
@@ -73,7 +74,7 @@ def controls(seeds: range, protocol: Protocol | None = None) -> Table:
 
 def listed(architecture: Architecture, theta: Tensor) -> dict[str, Tensor]:
     """Family -> its tangent vectors (m, P) at a model theta (P,): the three of the source, and the stream's."""
-    roles = Flat.of(architecture).split(theta)
+    roles = ParameterVector.of(architecture).split(theta)
     return {family.name: generators(family, architecture, roles) for family in families(architecture)}
 
 

@@ -13,6 +13,7 @@ from proofs_checks.idealized.model.model import IdealizedModel, Start
 from proofs_checks.idealized.model.tasks import Task
 from symgauge.architecture import Architecture
 from symgauge.errors import InvalidInput
+from symgauge.parameter_vector import ParameterVector
 from symgauge.wiring import wire
 
 CHECK = 10  # steps between looks at who has arrived
@@ -55,8 +56,7 @@ def initial(
 ) -> Tensor:
     """(S, P): the initial parameters of one model per seed."""
     models = [IdealizedModel(architecture, seed, how=how, spread=spread, dtype=dtype) for seed in seeds]
-    parameters, _ = stack_module_state(models)
-    return torch.cat([p.detach().reshape(len(models), -1) for p in parameters.values()], 1)
+    return ParameterVector.of(models[0]).join(stack_module_state(models)[0]).detach()
 
 
 def logits(architecture: Architecture, theta: Tensor, inputs: Tensor) -> Tensor:
@@ -73,12 +73,10 @@ def jacobians(architecture: Architecture, theta: Tensor, inputs: Tensor) -> Tens
 def _function(architecture: Architecture, inputs: Tensor) -> Callable[[Tensor], Tensor]:
     """θ (P,) → logits (N, V)."""
     model = IdealizedModel(architecture)
-    shapes = [(name, p.shape) for name, p in model.named_parameters()]
+    vector = ParameterVector.of(model)
 
     def evaluate(theta: Tensor) -> Tensor:
-        parts = theta.split([shape.numel() for _, shape in shapes])
-        named = {name: part.reshape(shape) for (name, shape), part in zip(shapes, parts, strict=True)}
-        return functional_call(model, named, (inputs,))
+        return functional_call(model, vector.split(theta), (inputs,))
 
     return evaluate
 
@@ -123,29 +121,39 @@ def train(
     function = vmap(_function(architecture, inputs))
     moving = torch.arange(len(theta))
     steps = torch.full((len(theta),), p.steps)
-    first, second = torch.zeros_like(now), torch.zeros_like(now)
+    point = now.clone().requires_grad_()
+    optimizer = torch.optim.Adam([point], p.rate, p.betas, p.epsilon)
     for step in range(1, p.steps + 1):
-        point = now[moving].requires_grad_()
         loss = losses(function(point), targets[moving])
+        (point.grad,) = torch.autograd.grad(loss.sum(), point)
         arrived = loss.detach() < p.loss
         if arrived.any():
             steps[moving[arrived]] = step - 1
-        (gradient,) = torch.autograd.grad(loss.sum(), point)
-        going = ~arrived
-        moving, gradient = moving[going], gradient[going]
-        if not len(moving):
-            break
-        first[moving] = p.betas[0] * first[moving] + (1 - p.betas[0]) * gradient
-        second[moving] = p.betas[1] * second[moving] + (1 - p.betas[1]) * gradient.square()
-        rate = p.rate / (1 - p.betas[0] ** step)
-        root = (second[moving] / (1 - p.betas[1] ** step)).sqrt() + p.epsilon
-        moved = now[moving] - rate * first[moving] / root
-        now[moving] = moved if mask is None else moved * mask[moving]
+            now[moving] = point.detach()
+            moving, point = moving[~arrived], _without(optimizer, arrived)
+            if not len(moving):
+                break
+        optimizer.step()
+        if mask is not None:
+            point.data.mul_(mask[moving])
         if step % CHECK == 0:
             tick(step / p.steps)
+    now[moving] = point.detach()
     tick(1.0)
     outputs = logits(architecture, now, inputs)
     return Trained(architecture, now, losses(outputs, targets), accuracies(outputs, targets), steps)
+
+
+def _without(optimizer: torch.optim.Optimizer, gone: Tensor) -> Tensor:
+    """The parameter (S, P) of an optimizer, its gradient and its moments without the rows of ``gone`` (S,)."""
+    group = optimizer.param_groups[0]
+    (point,) = group["params"]
+    rest = point.detach()[~gone].requires_grad_()
+    rest.grad = point.grad[~gone]
+    state = optimizer.state.pop(point, {})
+    optimizer.state[rest] = {name: x[~gone] if x.dim() else x for name, x in state.items()}
+    group["params"] = [rest]
+    return rest
 
 
 def _data(architecture: Architecture, tasks: Sequence[Task], theta: Tensor) -> tuple[Tensor, Tensor]:

@@ -26,7 +26,7 @@ from proofs_checks.idealized.model import (
 from proofs_checks.idealized.model.tasks import seen
 from proofs_checks.idealized.model.training import accuracies
 from symgauge.errors import InvalidInput
-from symgauge.numeric import Flat
+from symgauge.parameter_vector import ParameterVector
 from symgauge.wiring import wire
 
 QUICK = Protocol(rate=3e-3, loss=1e-2, steps=60)
@@ -34,7 +34,7 @@ QUICK = Protocol(rate=3e-3, loss=1e-2, steps=60)
 
 def by_hand(theta: Tensor, word: list[int], d: int, heads: int, residual: bool) -> Tensor:
     """Last logits of a one-layer model, head by head and token by token."""
-    roles = Flat.of(architecture(d, heads)).split(theta)
+    roles = ParameterVector.of(architecture(d, heads)).split(theta)
     x = roles["token_table"][word]
     written = torch.zeros(d, dtype=torch.float64)
     for q, k, v, o in zip(

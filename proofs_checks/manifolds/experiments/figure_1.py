@@ -9,9 +9,9 @@ from torch import Tensor
 
 from proofs_checks.manifolds.experiments import gauges, printed, runs
 from proofs_checks.manifolds.marked_sum import Trajectory
+from proofs_checks.manifolds.trajectories import components, random_walk_spectrum, rank_at, spectrum
 from symgauge.experiments.result import Comparison, Figure, Panel, Result, Series, Table
 from symgauge.experiments.suite import Experiment, Setting
-from symgauge.numeric.trajectories import components, random_walk_spectrum, rank_at, spectrum
 
 FREE, SCALED = "a new element at each snapshot", "elements that grow"
 KEPT = (1, 2, 3, 4, 6, 8, 12, 20)  # components onto which the final weights are projected

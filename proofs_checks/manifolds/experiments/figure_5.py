@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
+from proofs_checks.manifolds.commutators import random_share
 from proofs_checks.manifolds.experiments import gauges, printed, runs
 from proofs_checks.manifolds.experiments.figure_1 import moved
 from proofs_checks.manifolds.experiments.measured import Measured, measure
 from proofs_checks.manifolds.marked_sum import Sizes, Trajectory
 from symgauge.experiments.result import Comparison, Figure, Panel, Result, Series, Table
 from symgauge.experiments.suite import Experiment, Setting
-from symgauge.numeric.commutators import random_share
 
 EVERY = {"small": (4, 12), "paper": (2, 9)}  # snapshots between measurements: main training, the others
 FIFTH = 0.2  # the source's "early" and "late": the first and last fifth of the measurements

@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 from torch.func import grad, vmap
 
+from proofs_checks.manifolds.commutators import Commutator, bracket, commutator, share_in
 from proofs_checks.manifolds.experiments import gauges, printed
 from proofs_checks.manifolds.experiments.runs import large
 from proofs_checks.manifolds.marked_sum import Sizes, Trajectory
 from proofs_checks.manifolds.marked_sum.training import generator_of, loss_of
+from proofs_checks.manifolds.trajectories import components
 from symgauge.experiments.suite import Setting
-from symgauge.numeric.commutators import Commutator, bracket, commutator, share_in
-from symgauge.numeric.trajectories import components
 
 RENEWED = 4  # the basis is made anew every four snapshots, from the fifth on, as in the source's code
 MATRICES = ("w_q", "w_k", "w_v", "w_o")

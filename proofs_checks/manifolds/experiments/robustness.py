@@ -12,9 +12,9 @@ from proofs_checks.manifolds.experiments import gauges, printed, runs
 from proofs_checks.manifolds.experiments.figure_1 import Ranks, ranks
 from proofs_checks.manifolds.experiments.measured import bases
 from proofs_checks.manifolds.marked_sum import Trajectory
+from proofs_checks.manifolds.trajectories import entropy_rank, random_walk_spectrum, rank_at, spectrum
 from symgauge.experiments.result import Comparison, Figure, Panel, Result, Series, Table
 from symgauge.experiments.suite import Experiment, Setting
-from symgauge.numeric.trajectories import entropy_rank, random_walk_spectrum, rank_at, spectrum
 
 NAMES = ("main", "harder", "addition", "feed-forward", "noise")
 SHOWN = (*gauges.RAW, *gauges.INVARIANT)

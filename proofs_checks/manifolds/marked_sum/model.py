@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from symgauge.errors import InvalidInput
+from symgauge.parameter_vector import ParameterVector
 
 MATRICES = ("w_q", "w_k", "w_v", "w_o")
 EPSILON = 1e-5
@@ -53,7 +54,7 @@ class Sizes:
     @property
     def parameters(self) -> int:
         """How many numbers the function depends on."""
-        return sum(math.prod(shape) for shape in self.shapes.values())
+        return ParameterVector(self.shapes).size
 
     @property
     def dead(self) -> int:
@@ -67,11 +68,7 @@ class Sizes:
 
     def slices(self) -> dict[str, slice]:
         """Name of each parameter → its place in the flat vector."""
-        found, at = {}, 0
-        for name, shape in self.shapes.items():
-            found[name] = slice(at, at + math.prod(shape))
-            at = found[name].stop
-        return found
+        return ParameterVector(self.shapes).slices
 
 
 def start(sizes: Sizes, seed: int) -> dict[str, Tensor]:

@@ -13,6 +13,7 @@ from torch.func import functional_call, stack_module_state, vmap
 from proofs_checks.manifolds.marked_sum.model import AttentionOnly, LogitsOnly, Sizes
 from proofs_checks.manifolds.marked_sum.task import Task
 from symgauge.errors import InvalidInput
+from symgauge.parameter_vector import ParameterVector
 
 CHUNK = 50  # steps whose batches are drawn at once
 STREAM = 1_000_003  # data of seed s come from the generator with seed s + STREAM
@@ -54,7 +55,7 @@ class Trajectory:
 
     def part(self, name: str) -> Tensor:
         """(n, S, *shape) of one parameter."""
-        return self.theta[..., self.sizes.slices()[name]].unflatten(-1, self.sizes.shapes[name])
+        return ParameterVector(self.sizes.shapes).split(self.theta)[name]
 
 
 def joined(runs: Sequence[Trajectory]) -> Trajectory:
@@ -75,8 +76,8 @@ def parted(run: Trajectory) -> list[Trajectory]:
 
 def initial(sizes: Sizes, seeds: Sequence[int]) -> Tensor:
     """(S, P): the parameters that one model per seed starts from."""
-    parameters, _ = stack_module_state([AttentionOnly(sizes, seed) for seed in seeds])
-    return torch.cat([p.detach().reshape(len(seeds), -1) for p in parameters.values()], 1)
+    models = [AttentionOnly(sizes, seed) for seed in seeds]
+    return ParameterVector.of(models[0]).join(stack_module_state(models)[0]).detach()
 
 
 def function_of(sizes: Sizes) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]:
@@ -86,12 +87,10 @@ def function_of(sizes: Sizes) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor
 
 def _function(model: AttentionOnly) -> Callable[[Tensor, Tensor], Any]:
     model = model.to("meta")
-    shapes = [(name, p.shape) for name, p in model.named_parameters()]
+    vector = ParameterVector.of(model)
 
     def evaluate(theta: Tensor, ids: Tensor) -> Any:
-        parts = theta.split([shape.numel() for _, shape in shapes])
-        named = {name: part.reshape(shape) for (name, shape), part in zip(shapes, parts, strict=True)}
-        return functional_call(model, named, (ids,))
+        return functional_call(model, vector.split(theta), (ids,))
 
     return evaluate
 
@@ -129,8 +128,8 @@ def train(
     """
     _check(sizes, tasks, seeds, protocol)
     loss = _losses(sizes, len(seeds))
-    theta = initial(sizes, seeds).to(device)
-    first, second = torch.zeros_like(theta), torch.zeros_like(theta)
+    theta = initial(sizes, seeds).to(device).requires_grad_()
+    optimizer = _optimizer(protocol, theta)
     generators = [generator_of(seed) for seed in seeds]
     kept: list[Tensor] = []
     losses: list[Tensor] = []
@@ -140,26 +139,21 @@ def train(
             drawn = [task.batches(g, count, protocol.batch)[:2] for task, g in zip(tasks, generators, strict=True)]
             ids, labels = (torch.stack(part, 1).to(device) for part in zip(*drawn, strict=True))
             tick(step / protocol.steps)
-        point = theta.requires_grad_()
-        values = loss(point, ids[step % CHUNK], labels[step % CHUNK])
-        (gradient,) = torch.autograd.grad(values.sum(), point)
-        theta = _step(protocol, step + 1, theta.detach(), gradient, first, second)
+        values = loss(theta, ids[step % CHUNK], labels[step % CHUNK])
+        (theta.grad,) = torch.autograd.grad(values.sum(), theta)
+        optimizer.step()
         if step % protocol.interval == 0 and len(kept) < protocol.snapshots:
-            kept.append(theta.clone())
+            kept.append(theta.detach().clone())
             losses.append(values.detach())
     steps = torch.arange(len(kept)) * protocol.interval
     return Trajectory(sizes, protocol, tasks, seeds, steps, torch.stack(kept), torch.stack(losses).cpu())
 
 
-def _step(p: Protocol, step: int, theta: Tensor, gradient: Tensor, first: Tensor, second: Tensor) -> Tensor:
-    """The next θ; the moments are updated in place."""
+def _optimizer(p: Protocol, theta: Tensor) -> torch.optim.Optimizer:
+    """Both rules work entry by entry, so a batch of models is the models one by one."""
     if p.rule == "sgd":
-        return theta - p.rate * gradient
-    first.lerp_(gradient, 1 - p.betas[0])
-    second.mul_(p.betas[1]).addcmul_(gradient, gradient, value=1 - p.betas[1])
-    root = (second / (1 - p.betas[1] ** step)).sqrt_().add_(p.epsilon)
-    moved = theta * (1 - p.rate * p.decay)
-    return moved.addcdiv_(first, root, value=-p.rate / (1 - p.betas[0] ** step))
+        return torch.optim.SGD([theta], p.rate)
+    return torch.optim.AdamW([theta], p.rate, p.betas, p.epsilon, p.decay)
 
 
 def _check(sizes: Sizes, tasks: Sequence[Task], seeds: Sequence[int], protocol: Protocol) -> None:

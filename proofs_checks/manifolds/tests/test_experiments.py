@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch.func import vmap
 
+from proofs_checks.manifolds.commutators import share_in
 from proofs_checks.manifolds.experiments import (
     figure_1,
     figure_2,
@@ -33,7 +34,6 @@ from proofs_checks.manifolds.marked_sum import (
 )
 from symgauge.experiments.record import recorded
 from symgauge.experiments.suite import Setting, experiments_of
-from symgauge.numeric.commutators import share_in
 
 TASK = MarkedSum(8, 3, (1, 2), 12)
 SIZES = Sizes(d=8, heads=2, layers=2, vocabulary=12, length=8, classes=3)

@@ -1,0 +1,1 @@
+"""Commands of the command line that this source brings, one file each."""

@@ -1,0 +1,1 @@
+"""Algebra behind single statements: SymPy proofs for every size, and exact counterexamples."""

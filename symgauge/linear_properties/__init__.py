@@ -1,5 +1,0 @@
-"""Which linear properties of a next-token model p(y|x) ∝ exp(f(x)·g(y)) follow from its probabilities alone.
-
-After "All or None: Identifiable Linear Properties of Next-token Predictors" (Marconato et al., arXiv 2410.23501). Exact
-models are in `model` and `equivalence`; `floating`, `saved_arrays` and `network` serve real networks.
-"""
