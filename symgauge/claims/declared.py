@@ -2,20 +2,25 @@
 
 One ``[[claim]]`` per claim: id (within the source), place, statement and verdict, and where there is something to say
 condition, correction and remark. A text may be broken over lines where it suits the file; it is read as one line.
+``quote`` has the source's own words, one text or several, with "…" for what is left out; where the folder has the
+source's ``text.words`` they have to stand there. ``unseen`` says where a statement is from that the text at hand does
+not have; ``own = true`` that it is not the source's but ours.
 """
 
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from symgauge.claims import source_text
 from symgauge.claims.record import Claim
 from symgauge.errors import InvalidInput
 
 FILE = "claims.toml"
 REQUIRED = ("id", "place", "statement", "verdict")
-OPTIONAL = ("condition", "correction", "remark")
+OPTIONAL = ("condition", "correction", "remark", "quote", "unseen", "own")
 
 
 def source_name(folder: Path) -> str:
@@ -50,17 +55,48 @@ def _claim(file: Path, number: int, table: Any) -> Claim:
     if not isinstance(table, dict):
         raise InvalidInput(f"{file}: claim {number} must be a table, [[claim]], not {table!r}")
     where = f"{file}: claim {table.get('id', number)!r}"
+    fields: dict[str, Any] = {}
     for key, value in table.items():
         if key not in REQUIRED + OPTIONAL:
             raise InvalidInput(f"{where} has the unknown field {key!r}; it may have {', '.join(REQUIRED + OPTIONAL)}")
-        if not isinstance(value, str):
-            raise InvalidInput(f"{where}: {key} must be text, not {value!r}")
+        read_value, wanted = READERS.get(key, (_text, "text"))
+        fields[key] = read_value(value)
+        if fields[key] is None:
+            raise InvalidInput(f"{where}: {key} must be {wanted}, not {value!r}")
     missing = [key for key in REQUIRED if key not in table]
     if missing:
         raise InvalidInput(f"{where} has no {missing[0]}")
     source = source_name(file.parent)
-    texts: dict[str, Any] = {key: " ".join(value.split("\n")) for key, value in table.items()}
     try:
-        return Claim(**texts | {"id": f"{source}/{texts['id']}", "source": source})
+        fields["lines"] = _lines(file.parent, fields.get("quote", ()))
+        return Claim(**fields | {"id": f"{source}/{fields['id']}", "source": source})
     except InvalidInput as error:
-        raise InvalidInput(f"{file}: {error}") from error
+        raise InvalidInput(f"{where}: {error}") from error
+
+
+def _text(value: Any) -> str | None:
+    return " ".join(value.split("\n")) if isinstance(value, str) else None
+
+
+def _texts(value: Any) -> tuple[str, ...] | None:
+    texts = [_text(each) for each in (value if isinstance(value, list) else [value])]
+    return tuple(text for text in texts if text) if texts and all(texts) else None
+
+
+def _truth(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+READERS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "quote": (_texts, "a text or a list of texts"),
+    "own": (_truth, "true or false"),
+}
+"""How a field is read that is not a text, and what it has to be."""
+
+
+def _lines(folder: Path, quotes: tuple[str, ...]) -> tuple[int, ...]:
+    """Where the source's text has the quotations; nowhere that can be said if there is no text."""
+    if not quotes or not (folder / source_text.FILE).is_file():
+        return ()
+    text = source_text.text_of(folder)
+    return tuple(text.line(quote) for quote in quotes)

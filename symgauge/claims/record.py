@@ -56,7 +56,9 @@ class Claim:
     """A statement of a source, with its place in it and the verdict on record. Texts are Markdown with LaTeX in $...$.
 
     condition: what has to be added to make the statement true (verdict holds-if). correction: what is true instead.
-    remark: anything else a reader should know. check: where the check is ("proofs_checks/toy/test_x.py::test_y").
+    remark: anything else a reader should know. quote: the source's own words; lines: where its text has them.
+    unseen: where the statement is taken from, if the text at hand does not have it. own: it is ours, not the source's.
+    check: where the check is ("proofs_checks/toy/test_x.py::test_y").
     """
 
     id: str
@@ -68,6 +70,10 @@ class Claim:
     correction: str = ""
     remark: str = ""
     check: str = ""
+    quote: tuple[str, ...] = ()
+    lines: tuple[int, ...] = ()
+    unseen: str = ""
+    own: bool = False
 
     def __post_init__(self) -> None:
         if not IDENTIFIER.fullmatch(self.id) or self.id.split("/")[0] != self.source:
@@ -76,6 +82,10 @@ class Claim:
         for name in ("place", "statement"):
             if not getattr(self, name).strip():
                 raise InvalidInput(f"claim {self.id} has an empty {name}: write down what the source says and where")
+        if bool(self.quote) + bool(self.unseen) + self.own > 1:
+            raise InvalidInput(f"claim {self.id}: a statement is quoted, or unseen, or our own; give one of the three")
+        for name in ("quote", "lines"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))  # lists, as JSON has them
         object.__setattr__(self, "verdict", _member(Verdict, self.verdict, f"the verdict of claim {self.id}"))
         if self.verdict is Verdict.HOLDS_IF and not self.condition.strip():
             raise InvalidInput(f"claim {self.id} is on record as holds-if, so it has to state its condition")

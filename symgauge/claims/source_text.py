@@ -14,7 +14,7 @@ import re
 import sys
 import unicodedata
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from symgauge.errors import InvalidInput
@@ -70,10 +70,8 @@ class SourceText:
         wanted = tuple(map(_mark, words(phrase)))
         if not wanted:
             raise InvalidInput(f"{phrase!r} has no words to look for in the text of {self.name}")
-        for at in range(start, len(self.marks) - len(wanted) + 1):
-            if self.marks[at : at + len(wanted)] == wanted:
-                return at
-        return None
+        begins = (at for at in self._places.get(wanted[0], ()) if at >= start)
+        return next((at for at in begins if self.marks[at : at + len(wanted)] == wanted), None)
 
     def quote(self, phrase: str) -> str:
         """``phrase``, which has to stand in the text; parts left out are written "…" and have to follow in order.
@@ -110,6 +108,14 @@ class SourceText:
         found, at = 0, self.find(phrase)
         while at is not None:
             found, at = found + 1, self.find(phrase, at + 1)
+        return found
+
+    @cached_property
+    def _places(self) -> dict[str, list[int]]:
+        """Where each word stands."""
+        found: dict[str, list[int]] = {}
+        for at, mark in enumerate(self.marks):
+            found.setdefault(mark, []).append(at)
         return found
 
     def _as_far_as(self, phrase: str) -> str:

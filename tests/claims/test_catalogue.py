@@ -8,6 +8,7 @@ import pytest
 
 from symgauge.claims.catalogue import catalogue, checks_folder
 from symgauge.claims.declared import read, source_folder
+from symgauge.claims.source_text import fingerprint
 from symgauge.errors import InvalidInput
 
 CLAIM = """[[claim]]
@@ -112,6 +113,14 @@ def test_a_check_without_a_source_is_refused(package: Path) -> None:
         ("claim = ['a']", "claim 1 must be a table"),
         (CLAIM.format("a") + "source = 's'", "claim 'a' has the unknown field 'source'; it may have id, place"),
         (CLAIM.format("a") + "remark = 3", "claim 'a': remark must be text, not 3"),
+        (CLAIM.format("a") + "quote = ['a', 3]", "claim 'a': quote must be a text or a list of texts"),
+        (CLAIM.format("a") + "quote = []", "claim 'a': quote must be a text or a list of texts"),
+        (CLAIM.format("a") + "own = 'yes'", "claim 'a': own must be true or false"),
+        (CLAIM.format("a") + "own = true\nquote = 'nobody'", "quoted, or unseen, or our own"),
+        (
+            CLAIM.format("a") + "quote = 'nobody said this'",
+            "does not say 'nobody said this'; it does say 'nobody said'",
+        ),
         (CLAIM.format("a").replace("place = 'Lemma 1'\n", ""), "claim 'a' has no place"),
         (CLAIM.format("a").replace("id = 'a'\n", ""), "claim 1 has no id"),
         (CLAIM.format("a") * 2, "claim 'a' is there twice"),
@@ -122,10 +131,21 @@ def test_a_check_without_a_source_is_refused(package: Path) -> None:
 )
 def test_malformed_claims_are_refused_in_a_sentence(package: Path, text: str, message: str) -> None:
     source = write(package, text, "")
+    (source / "text.words").write_text(fingerprint("Nobody said that."))
     with pytest.raises(InvalidInput, match=message) as caught:
         read(source / "claims.toml")
     assert str(source / "claims.toml") in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_quotations_know_their_lines(package: Path) -> None:
+    quoted = CLAIM.format("a") + "quote = ['one … meaning', '''all is\nwell''']"
+    source = write(package, f"{quoted}\n{CLAIM.format('b')}own = true", "")
+    assert [claim.lines for claim in read(source / "claims.toml").values()] == [(), ()]
+    (source / "text.words").write_text(fingerprint("Now all is well.\nEach has one clear meaning."))
+    claims = read(source / "claims.toml")
+    assert (claims["a"].quote, claims["a"].lines) == (("one … meaning", "all is well"), (2, 1))
+    assert (claims["b"].own, claims["b"].quote) == (True, ())
 
 
 def test_the_installed_checks_can_be_listed() -> None:
