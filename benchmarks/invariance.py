@@ -17,10 +17,10 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from proofs_checks.gauge.experiments.printed import TABLE_5
 from proofs_checks.gauge.experiments.subject import PAPER_ELEMENTS, PAPER_INPUTS, SIZES
 from proofs_checks.gauge.experiments.timing import timed
 from proofs_checks.gauge.experiments.trials import TOKENS
+from proofs_checks.gauge.reported import TABLE_5
 from symgauge.experiments.environment import environment
 
 PROCESSOR = {"Small": (200, 10), "Medium": (100, 5), "Large": (32, 3)}  # inputs, elements

@@ -11,6 +11,7 @@ import os
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,11 +41,17 @@ def decided(item: pytest.Item) -> tuple[Claim, ...]:
         if folder not in known:
             known[folder] = {claim.name: claim for claim in catalogue(folder).claims.values()}
     except SymgaugeError as error:
-        raise pytest.UsageError(str(error)) from error
+        raise refusal(item.config, str(error)) from error
     unknown = [name for name in names if name not in known[folder]]
     if unknown:
-        raise pytest.UsageError(f"{item.nodeid} decides {unknown[0]!r}: checks of claims belong into files test_*.py")
+        raise refusal(item.config, f"{item.nodeid} decides {unknown[0]!r}: checks belong into files test_*.py")
     return tuple(known[folder][name] for name in names)
+
+
+def refusal(config: pytest.Config, sentence: str) -> pytest.UsageError:
+    """What to raise; a worker of pytest-xdist, whose words nobody sees, hands the sentence to the controller too."""
+    getattr(config, "workeroutput", {})[PROPERTY] = sentence
+    return pytest.UsageError(sentence)
 
 
 def evidence_log(item: pytest.Item) -> EvidenceLog:
@@ -83,9 +90,10 @@ class ClaimsPlugin:
         for item in items:
             for claim in decided(item):
                 if claim.id in owners:
-                    raise pytest.UsageError(
+                    raise refusal(
+                        config,
                         f"claim {claim.id} is decided by {owners[claim.id].nodeid} and by {item.nodeid}: "
-                        "give it one check (loop over the cases inside it, in place of parametrize)"
+                        "give it one check (loop over the cases inside it, in place of parametrize)",
                     )
                 owners[claim.id] = item
         if owners:
@@ -95,9 +103,7 @@ class ClaimsPlugin:
             try:
                 kept = {owners[claim_id] for claim_id in select(patterns, list(owners))}
             except SymgaugeError as error:
-                if not self.is_worker:
-                    raise pytest.UsageError(str(error)) from error
-                kept = set()
+                raise refusal(config, str(error)) from error
             config.hook.pytest_deselected(items=[item for item in items if item not in kept])
             items[:] = [item for item in items if item in kept]
         for item in items:
@@ -142,10 +148,18 @@ class ClaimsPlugin:
                 with open(self.events, "a", encoding="utf-8") as stream:
                     stream.write(f"{value}\n")
 
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: object) -> None:
+        """Take over why a worker of pytest-xdist refused to run."""
+        self.trouble = getattr(node, "workeroutput", {}).get(PROPERTY, self.trouble)
+
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write the ledger. A claim that was collected and never decided (stopped early) is in it as undecided."""
         path = self.config.getoption("ledger")
+        if self.trouble:
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+            return
         if self.is_worker or not path or self.config.option.collectonly:
             return
         try:

@@ -13,8 +13,7 @@ from torch import Tensor
 from proofs_checks.gauge.critical_points import Loss, squared_loss
 from symgauge.architecture import Architecture
 from symgauge.models.reference import random_parameters
-from symgauge.numeric import generators, random_inputs
-from symgauge.numeric.invariance import function_of
+from symgauge.numeric import function_of, generators, random_inputs
 from symgauge.parameter_vector import ParameterVector
 from symgauge.symbolic import linear
 from symgauge.symmetries import families
@@ -116,3 +115,11 @@ class CriticalLayer:
     def random_vectors(self, seed: int = 0) -> Tensor:
         """As many directions as there are generators, drawn at random."""
         return torch.randn(self.vectors.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def quadratic_loss(target: sp.Matrix, width: int) -> tuple[sp.Expr, sp.Matrix, sp.Matrix]:
+    """½‖W_Q W_Kᵀ − target‖² with symbolic W_Q, W_K (d, width)."""
+    rows = target.rows
+    w_q, w_k = (sp.Matrix(rows, width, lambda i, j, n=n: sp.Symbol(f"{n}{i}{j}")) for n in ("q", "k"))
+    gap = w_q * w_k.T - target
+    return sum(e**2 for e in gap) / 2, w_q, w_k

@@ -1,4 +1,4 @@
-"""The gauge paper's Algorithms 1 to 4 and formula (84) as printed, so that they can be compared with what is right.
+"""The gauge paper's Algorithms 1 to 4 and formula (84) as published, so that they can be compared with what is right.
 
 For plain attention: one key/value group per head, no biases, no rotary encoding. Do not use these for anything else.
 """
@@ -17,7 +17,7 @@ from symgauge.errors import InvalidInput
 
 def _plain(p: AttentionParameters) -> None:
     if p.groups != p.heads or p.rotary is not None or len(p.tensors()) > 4:
-        raise InvalidInput("the printed algorithms are for attention without sharing, biases and rotary encoding")
+        raise InvalidInput("the published algorithms are for attention without sharing, biases and rotary encoding")
 
 
 def power(gram: Tensor, exponent: float) -> Tensor:
@@ -48,7 +48,7 @@ class Printed1:
 
 
 def algorithm_1(p: AttentionParameters, a: Tensor, c: Tensor) -> Printed1:
-    """ "Numerically Stable Gauge Transformation" with A (h, d_k, d_k) and C (h, d_v, d_v), as printed.
+    """ "Numerically Stable Gauge Transformation" with A (h, d_k, d_k) and C (h, d_v, d_v), as published.
 
     Rejects condition numbers above 10³, clamps singular values at 10⁻¹⁰, warns at an absolute ‖ΔM‖ above 10⁻¹². The
     listing takes C but never applies it: W_V and W_O come back unchanged.
@@ -65,7 +65,7 @@ def algorithm_1(p: AttentionParameters, a: Tensor, c: Tensor) -> Printed1:
 
 
 def algorithm_2(p: AttentionParameters) -> AttentionParameters:
-    """ "Gauge-Fixing to Canonical Form": A = G_Q⁻¹ # G_K, C = (W_VᵀW_V)^(−½), heads by ‖W_Q‖ + ‖W_K‖, as printed."""
+    """ "Gauge-Fixing to Canonical Form": A = G_Q⁻¹ # G_K, C = (W_VᵀW_V)^(−½), heads by ‖W_Q‖ + ‖W_K‖, as published."""
     _plain(p)
     a = geometric_mean(torch.linalg.inv(p.query.mT @ p.query), p.key.mT @ p.key)
     c, back = (power(p.value.mT @ p.value, t) for t in (-0.5, 0.5))
@@ -75,7 +75,7 @@ def algorithm_2(p: AttentionParameters) -> AttentionParameters:
 
 
 def algorithm_3(p: AttentionParameters, gradient: AttentionParameters) -> AttentionParameters:
-    """ "Gauge-Orthogonal Gradient Projection", as printed: an oblique projection along the orbit."""
+    """ "Gauge-Orthogonal Gradient Projection", as published: an oblique projection along the orbit."""
     _plain(p)
     pinv = torch.linalg.pinv
     z = (pinv(p.query) @ gradient.query - (pinv(p.key) @ gradient.key).mT) / 2
@@ -91,7 +91,7 @@ def algorithm_3(p: AttentionParameters, gradient: AttentionParameters) -> Attent
 def algorithm_4(
     first: AttentionParameters, second: AttentionParameters
 ) -> tuple[AttentionParameters, AttentionParameters]:
-    """ "Gauge Alignment for Model Merging", as printed: (θ₁ in the form of Algorithm 2, θ₂′)."""
+    """ "Gauge Alignment for Model Merging", as published: (θ₁ in the form of Algorithm 2, θ₂′)."""
     one, two = algorithm_2(first), algorithm_2(second)
     cost = torch.zeros(first.heads, first.heads, dtype=one.query.dtype)
     for x, y in ((one.query, two.query), (one.key, two.key)):

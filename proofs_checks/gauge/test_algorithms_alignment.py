@@ -1,4 +1,4 @@
-"""Alignment and averaging (§7.4, Proposition E.10), and what the corrected algorithms enable (short version)."""
+"""Alignment and averaging (§7.4, Proposition E.10)."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from random import Random
 import sympy as sp
 import torch
 
-from proofs_checks.gauge.algorithms_support import (
-    average,
+from proofs_checks.gauge.layer_algebra import average
+from proofs_checks.gauge.published_algorithms import algorithm_4
+from proofs_checks.support.attention_layers import (
     drawn_layers,
     gaussian_like,
     inputs_for,
     layer_outputs,
     relative_change_of_outputs,
 )
-from proofs_checks.gauge.published_algorithms import algorithm_4
-from proofs_checks.gauge.symbolic_support import is_zero, proves, record_identity
+from proofs_checks.support.symbolic_evidence import is_zero, proves, record_identity
 from symgauge.algorithms import (
     GaugeElement,
     align,
@@ -109,7 +109,7 @@ def test_alignment_procedure(evidence: EvidenceLog) -> None:
     planted = apply(one, random_element(one, 5, 30))
     left = algorithm_4(one, planted)
     evidence.control(
-        "Algorithm 4 as printed on two points of one orbit",
+        "Algorithm 4 as published on two points of one orbit",
         figures={"relative distance left": at_least(left[0].distance(left[1]) / left[0].norm(), 1e-2)},
     )
 

@@ -8,9 +8,9 @@ import sympy as sp
 import torch
 
 from proofs_checks.gauge.algebra import balancing
-from proofs_checks.gauge.algorithms_support import ABSOLUTE, drawn_layers, relative_change_of_outputs
 from proofs_checks.gauge.published_algorithms import algorithm_2, formula_84, geometric_mean, power
-from proofs_checks.gauge.symbolic_support import is_zero, proves
+from proofs_checks.support.attention_layers import ABSOLUTE, drawn_layers, relative_change_of_outputs
+from proofs_checks.support.symbolic_evidence import is_zero, proves
 from symgauge.algorithms import AttentionParameters, GaugeElement, apply, canonicalize, random_element
 from symgauge.claims import EvidenceLog, at_least, at_most, checks
 from symgauge.symbolic.identities import d, d_k, d_v, matrix
@@ -128,8 +128,8 @@ def test_order_of_heads(evidence: EvidenceLog) -> None:
         singular = torch.linalg.svdvals(layer.query @ layer.key.mT).sum(-1).sort(descending=True).values
         nuclear = max(nuclear, float((keys[0] - 2 * singular.sqrt()).norm() / keys[0].norm()))
         same = max(same, float((keys[0] - keys[1]).norm() / keys[0].norm()))
-        printed = [_sums(algorithm_2(p)) for p in (layer, other)]
-        differ = max(differ, float((printed[0] - printed[1]).norm() / printed[0].norm()))
+        published = [_sums(algorithm_2(p)) for p in (layer, other)]
+        differ = max(differ, float((published[0] - published[1]).norm() / published[0].norm()))
         cases += 1
     evidence.numeric(
         r"random layers in two gauges: the sums are $2\|M_i\|_*^{1/2}$ and agree",

@@ -7,8 +7,8 @@ from random import Random
 import sympy as sp
 
 from proofs_checks.gauge.algebra import balancing
-from proofs_checks.gauge.algorithms_support import drawn_layers, relative_change_of_outputs
-from proofs_checks.gauge.symbolic_support import is_zero, proves
+from proofs_checks.support.attention_layers import drawn_layers, relative_change_of_outputs
+from proofs_checks.support.symbolic_evidence import is_zero, proves
 from symgauge.algorithms import apply, canonicalize, compress, expand, group_dimension, random_element
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.symbolic.identities import d, d_k, matrix

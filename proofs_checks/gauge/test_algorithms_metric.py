@@ -7,13 +7,10 @@ import torch
 
 from proofs_checks.gauge.algebra import projection
 from proofs_checks.gauge.algebra import scalar_model as scalar
-from proofs_checks.gauge.algorithms_support import (
-    drawn_layers,
-    gradient_of,
-    relative_change_of_outputs,
-)
-from proofs_checks.gauge.core_support import ALONE
-from proofs_checks.gauge.symbolic_support import is_zero, proves
+from proofs_checks.gauge.layer_algebra import gradient_of
+from proofs_checks.support.attention_layers import drawn_layers, relative_change_of_outputs
+from proofs_checks.support.small_architectures import ALONE
+from proofs_checks.support.symbolic_evidence import is_zero, proves
 from symgauge.accounting import account
 from symgauge.algorithms import (
     GaugeElement,

@@ -9,16 +9,10 @@ import torch
 
 from proofs_checks.gauge.algebra import projection
 from proofs_checks.gauge.algebra import scalar_model as scalar
-from proofs_checks.gauge.algorithms_support import (
-    drawn_layers,
-    gaussian_like,
-    gradient_of,
-    inner,
-    inputs_for,
-    layer_outputs,
-)
+from proofs_checks.gauge.layer_algebra import gradient_of, inner
 from proofs_checks.gauge.published_algorithms import algorithm_3
-from proofs_checks.gauge.symbolic_support import is_zero, proves
+from proofs_checks.support.attention_layers import drawn_layers, gaussian_like, inputs_for, layer_outputs
+from proofs_checks.support.symbolic_evidence import is_zero, proves
 from symgauge.algorithms import (
     AttentionParameters,
     project_gradient,

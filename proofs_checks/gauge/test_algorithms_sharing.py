@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from proofs_checks.gauge.core_support import census
-from proofs_checks.gauge.sharing_support import record_resplitting, shared
+from proofs_checks.gauge.shared_heads import record_resplitting, shared
+from proofs_checks.support.census import census
 from symgauge.architecture import Rotary
 from symgauge.claims import EvidenceLog, checks
 

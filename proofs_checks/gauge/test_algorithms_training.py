@@ -6,7 +6,8 @@ import itertools
 
 import sympy as sp
 
-from proofs_checks.gauge.algorithms_support import School, Student, average, school
+from proofs_checks.gauge.layer_algebra import average
+from proofs_checks.gauge.trained_students import School, Student, school
 from symgauge.algorithms import align, canonicalize, equivalent
 from symgauge.claims import EvidenceLog, at_least, at_most, checks
 

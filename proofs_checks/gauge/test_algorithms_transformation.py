@@ -7,8 +7,8 @@ from fractions import Fraction
 import sympy as sp
 import torch
 
-from proofs_checks.gauge.algorithms_support import drawn_layers, inputs_for, layer_outputs, relative_change_of_outputs
 from proofs_checks.gauge.published_algorithms import algorithm_1
+from proofs_checks.support.attention_layers import drawn_layers, inputs_for, layer_outputs, relative_change_of_outputs
 from symgauge.algorithms import apply, random_attention, random_element, relative_change
 from symgauge.algorithms.transform import permute
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
@@ -75,7 +75,7 @@ def test_algorithm_1(evidence: EvidenceLog) -> None:
         matched = permute(layer, element.heads)
         worst = max(worst, relative_change(matched, after_all).worst / (layer.epsilon * element.condition))
         moved = min(moved, layer.distance(after_all) / layer.norm())
-        wrong = after_all.replace(value=matched.value)  # C left out, as printed
+        wrong = after_all.replace(value=matched.value)  # C left out, as published
         weakest = min(weakest, relative_change_of_outputs(matched, wrong, seed))
         cases += 1
     evidence.numeric(
@@ -103,9 +103,9 @@ def test_relative_error(evidence: EvidenceLog) -> None:
         element = random_element(layer, seed, 30)
         x = inputs_for(layer, seed)
         y, z = layer_outputs(layer, x), layer_outputs(apply(layer, element), x)
-        printed = float((z - y).norm() / (y.norm() + layer.epsilon))
+        reported = float((z - y).norm() / (y.norm() + layer.epsilon))
         ours = relative_error(y, z)
-        gap = max(gap, abs(printed / ours - 1))
+        gap = max(gap, abs(reported / ours - 1))
         apart = min(apart, abs(float((z - y).norm()) / ours - 1))
         cases += 1
     evidence.numeric(

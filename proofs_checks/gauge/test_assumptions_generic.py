@@ -8,8 +8,8 @@ from random import Random
 
 import sympy as sp
 
-from proofs_checks.gauge.algebra.group import invariants
-from proofs_checks.gauge.proof_points import head, layer, on_theta_0
+from proofs_checks.support.algebra.group import invariants
+from proofs_checks.support.attention_points import head, layer, on_theta_0
 from symgauge.claims import EvidenceLog, at_least, checks, equal
 from symgauge.symbolic import lie_algebra as lie
 from symgauge.symbolic.instances import general_matrix

@@ -10,8 +10,11 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from proofs_checks.gauge.algebra.norms import commutes_with_layer_norm, layer_norm
-from proofs_checks.gauge.core_support import ALONE, ExactFunction, Roles, census, unimodular
-from proofs_checks.gauge.sharing_support import KEY, OUTPUT, QUERY, SIZES, VALUE, group_element, shared
+from proofs_checks.gauge.shared_heads import KEY, OUTPUT, QUERY, SIZES, VALUE, group_element, shared
+from proofs_checks.support.census import census
+from proofs_checks.support.exact_function import ExactFunction, Roles
+from proofs_checks.support.integer_matrices import unimodular
+from proofs_checks.support.small_architectures import ALONE
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal, for_all
 from symgauge.models.reference import random_parameters

@@ -7,10 +7,12 @@ from itertools import permutations, product
 import sympy as sp
 import torch
 
-from proofs_checks.gauge.core_support import ALONE, ExactFunction, census
-from proofs_checks.gauge.printed import TABLE_6
-from proofs_checks.gauge.proof_poles import prove_factors, prove_poles
-from proofs_checks.gauge.test_core_maximality import ROLES
+from proofs_checks.gauge.reported import TABLE_6
+from proofs_checks.support.census import census
+from proofs_checks.support.exact_function import ExactFunction
+from proofs_checks.support.group_elements import ROLES
+from proofs_checks.support.poles import prove_factors, prove_poles
+from proofs_checks.support.small_architectures import ALONE
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, checks, equal
 

@@ -7,12 +7,13 @@ from random import Random
 import flint
 import sympy as sp
 
-from proofs_checks.gauge.core_support import ALONE, census
-from proofs_checks.gauge.printed import TABLE_6
-from proofs_checks.gauge.proof_points import head, layer, on_theta_0
-from proofs_checks.gauge.proof_poles import prove_poles
-from proofs_checks.gauge.sharing_support import SIZES, shared
-from proofs_checks.gauge.symbolic_support import is_zero
+from proofs_checks.gauge.reported import TABLE_6
+from proofs_checks.gauge.shared_heads import SIZES, shared
+from proofs_checks.support.attention_points import head, layer, on_theta_0
+from proofs_checks.support.census import census
+from proofs_checks.support.poles import prove_poles
+from proofs_checks.support.small_architectures import ALONE
+from proofs_checks.support.symbolic_evidence import is_zero
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, checks, equal
 from symgauge.presets import preset

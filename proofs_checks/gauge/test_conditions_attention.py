@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import sympy as sp
 
-from proofs_checks.gauge.algebra import linearised
-from proofs_checks.gauge.algebra.group import act, random_element
-from proofs_checks.gauge.core_support import ALONE, census
-from proofs_checks.gauge.explicit_attention import same
-from proofs_checks.gauge.proof_components import record_components
-from proofs_checks.gauge.proof_points import (
+from proofs_checks.gauge.fibre_components import record_components
+from proofs_checks.support.algebra import linearised
+from proofs_checks.support.algebra.group import act, random_element
+from proofs_checks.support.attention_points import (
     general_layer,
     generic,
     head,
@@ -18,7 +16,9 @@ from proofs_checks.gauge.proof_points import (
     one_orbit,
     second_orbit,
 )
-from proofs_checks.gauge.proof_poles import (
+from proofs_checks.support.census import census
+from proofs_checks.support.explicit_attention import same
+from proofs_checks.support.poles import (
     ComplexLayer,
     measure_poles,
     prove_disjoint,
@@ -27,7 +27,8 @@ from proofs_checks.gauge.proof_poles import (
     recovered_score_maps,
     weakest_pole,
 )
-from proofs_checks.gauge.symbolic_support import proves
+from proofs_checks.support.small_architectures import ALONE
+from proofs_checks.support.symbolic_evidence import proves
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, at_most, checks
 from symgauge.profiles import scale

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sympy as sp
 import torch
 
-from proofs_checks.gauge.core_support import ALONE, census
-from proofs_checks.gauge.explicit_attention import same
-from proofs_checks.gauge.proof_points import flipped, generic, head, layer, second_orbit, subsets, vanishing
+from proofs_checks.support.attention_points import flipped, generic, head, layer, second_orbit, subsets, vanishing
+from proofs_checks.support.census import census
+from proofs_checks.support.explicit_attention import same
+from proofs_checks.support.small_architectures import ALONE
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.models.reference import random_parameters

@@ -1,4 +1,4 @@
-"""The costs of G.4: multiplications counted from the algorithms, against the orders of growth printed in Table 9.
+"""The costs of G.4: multiplications counted from the algorithms, against the orders of growth reported in Table 9.
 
 "O(f)" is decided by the limit of cost/f along families of sizes with h heads, d = h d_v and d >= 2 d_k (A2, A6).
 """
@@ -63,7 +63,7 @@ def test_gauge_fixing(evidence: EvidenceLog) -> None:
         "cost over $f$ stays bounded as heads of fixed size are added",
         limit.is_finite,
         figures={"limit": str(limit)},
-        counterexample=r"$d_k = d_v = 64$, $d = 64h$, $h \to \infty$: the cost is more than $h$ times the printed "
+        counterexample=r"$d_k = d_v = 64$, $d = 64h$, $h \to \infty$: the cost is more than $h$ times the reported "
         r"order.",
     )
     evidence.proof(
@@ -99,11 +99,11 @@ def test_forward_pass(evidence: EvidenceLog) -> None:
 @checks("G.4-pct")
 def test_share_of_a_forward_pass(evidence: EvidenceLog) -> None:
     transform, forward, inverses = (int(cost.subs(TYPICAL)) for cost in (TRANSFORM, FORWARD, INVERSES))
-    printed = int((n**2 * d + n * d**2).subs(TYPICAL))
+    reported = int((n**2 * d + n * d**2).subs(TYPICAL))
     shares = {
         "gauge transformation, percent": 100 * transform / forward,
-        "by the orders of Table 9, percent": 100 * (transform // 2) / printed,
-        "the cubic terms alone, percent": 100 * inverses / printed,
+        "by the orders of Table 9, percent": 100 * (transform // 2) / reported,
+        "the cubic terms alone, percent": 100 * inverses / reported,
     }
     evidence.exact(
         "every way to count, per layer and sequence",
@@ -115,7 +115,7 @@ def test_share_of_a_forward_pass(evidence: EvidenceLog) -> None:
         on="correction",
         figures={
             "gauge transformation, percent": equal(100 * transform, 3.75 * forward),
-            "by the orders of Table 9, percent": equal(100 * (transform // 2), 15 * printed),
+            "by the orders of Table 9, percent": equal(100 * (transform // 2), 15 * reported),
             "38 sequences": at_least(38 * forward, 1000 * transform),
             "37 sequences": at_most(37 * forward, 1000 * transform),
         },

@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import assume
 from hypothesis.strategies import SearchStrategy, one_of
 
-from proofs_checks.gauge.core_support import census
-from proofs_checks.production.instances import reference
+from proofs_checks.support.census import census
+from proofs_checks.support.measured_instances import reference
 from symgauge.accounting import account_for, describe, natural_inputs
 from symgauge.architecture import Architecture, Latent, Rotary
 from symgauge.arithmetic.primes import DEFAULT_PRIMES

@@ -8,11 +8,12 @@ import sympy as sp
 import torch
 from torch import Tensor
 
-from proofs_checks.gauge.core_actions import rotate_stream
-from proofs_checks.gauge.core_support import ALONE, ExactFunction
 from proofs_checks.gauge.experiments import outside
 from proofs_checks.gauge.experiments.layer import Sizes
-from proofs_checks.gauge.experiments_support import ELEMENTS, SMALL, blocks, drawn, generator, rotated
+from proofs_checks.gauge.small_samples import ELEMENTS, SMALL, blocks, drawn, generator, rotated
+from proofs_checks.support.exact_function import ExactFunction
+from proofs_checks.support.group_elements import rotate_stream
+from proofs_checks.support.small_architectures import ALONE
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 

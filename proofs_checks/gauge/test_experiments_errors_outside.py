@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from proofs_checks.gauge.experiments.distribution import Distribution
 from proofs_checks.gauge.experiments.subject import SMALL_SPREAD
-from proofs_checks.gauge.experiments_support import ELEMENTS, MEDIUM, SMALL, blocks, drawn, mixed, rotated
-from proofs_checks.gauge.printed import TABLE_4
+from proofs_checks.gauge.reported import TABLE_4
+from proofs_checks.gauge.small_samples import ELEMENTS, MEDIUM, SMALL, blocks, drawn, mixed, rotated
 from symgauge.claims import EvidenceLog, at_least, at_most, checks
 
 CROSS, ROTARY, ORTHOGONAL = TABLE_4
 
 
-def near(found: Distribution, printed: str) -> float:
-    """The largest factor between our and the printed median, percentile and maximum."""
-    ratios = [ours / float(text) for ours, text in zip(found.quantiles(), TABLE_4[printed], strict=True)]
+def near(found: Distribution, reported: str) -> float:
+    """The largest factor between our and the reported median, percentile and maximum."""
+    ratios = [ours / float(text) for ours, text in zip(found.quantiles(), TABLE_4[reported], strict=True)]
     return round(max(max(r, 1 / r) for r in ratios), 1)
 
 
@@ -33,7 +33,7 @@ def test_cross_head_mixing(evidence: EvidenceLog) -> None:
     among = [rotated(s, "heads back") for s in layers[:2]]
     evidence.numeric(
         r"uncompensated, relative distance from $0.1\sqrt{(h-1)/d_v}$; an orthogonal matrix among the heads, factor "
-        r"from the printed row",
+        r"from the reported row",
         on="correction",
         figures={
             "Small": at_most(off[0], 0.25),
@@ -57,7 +57,7 @@ def test_blocks_under_rotary(evidence: EvidenceLog) -> None:
     flat, steep = drawn(SMALL, SMALL_SPREAD), drawn(SMALL)
     found = blocks(flat, "positive")
     evidence.numeric(
-        "positive definite blocks, Small, weights of 0.02: factor from the printed row",
+        "positive definite blocks, Small, weights of 0.02: factor from the reported row",
         on="reproduction",
         figures={"median": round(found.median, 2), "factor": at_most(near(found, ROTARY), 2.0)},
         cases=found.trials,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
-from proofs_checks.gauge.experiments.distribution import Distribution, distribution, over_printed
+from proofs_checks.gauge.experiments.distribution import Distribution, distribution, over_reported
 from proofs_checks.gauge.experiments.elements import sample
 from proofs_checks.gauge.experiments.layer import Sizes
 from proofs_checks.gauge.experiments.subject import FLAT, PAPER_ELEMENTS, PAPER_INPUTS, SHORT, SIZES, Subject, subject
@@ -14,7 +14,7 @@ from proofs_checks.gauge.experiments.table_2 import spoilt
 from proofs_checks.gauge.experiments.table_3 import SECTORS
 from proofs_checks.gauge.experiments.table_6 import ROWS, UNAVAILABLE, biases_left_alone
 from proofs_checks.gauge.experiments.trials import Form
-from proofs_checks.gauge.printed import CONFIGURATIONS, EPSILON, TABLE_2, TABLE_3, TABLE_5, TABLE_6, epsilons
+from proofs_checks.gauge.reported import CONFIGURATIONS, EPSILON, TABLE_2, TABLE_3, TABLE_5, TABLE_6, epsilons
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.experiments.suite import Setting
 from symgauge.profiles import scale
@@ -27,7 +27,7 @@ def generator(seed: int = 0) -> torch.Generator:
 
 
 def apart(values: Sequence[float]) -> float:
-    """The largest factor between ours and the printed, from ratios; to one decimal, so that it is the same anywhere."""
+    """The largest factor between ours and theirs, from ratios; to one decimal, so that it is the same anywhere."""
     return round(max(max(ratio, 1 / ratio) for ratio in values), 1)
 
 
@@ -48,23 +48,23 @@ def test_errors_in_the_group(evidence: EvidenceLog) -> None:
         found[name] = distribution(drawn.under(sample(drawn.sizes, elements, generator(1))))
         if name == "Small":
             record_control(evidence, drawn)
-    ratios = {name: over_printed(TABLE_2[name], d)[3:] for name, d in found.items()}
+    ratios = {name: over_reported(TABLE_2[name], d)[3:] for name, d in found.items()}
     evidence.numeric(
-        rf"elements of (87), {SHORT} tokens: largest factor between ours and the printed maximum, mean and deviation",
+        rf"elements of (87), {SHORT} tokens: largest factor between ours and the reported maximum, mean and deviation",
         on="reproduction",
         figures={name: at_most(apart(values), FACTOR) for name, values in ratios.items()},
         cases=sum(d.trials for d in found.values()),
         only="tab-2",
     )
-    printed = [float(row[1]) for row in TABLE_2.values()]
+    reported = [float(row[1]) for row in TABLE_2.values()]
     means = [found[name].mean for name in TABLE_2]
     evidence.numeric(
         "largest mean over smallest mean, by configuration",
         on="reproduction",
         figures={
             "ours": at_most(round(max(means) / min(means), 1), 3.0),
-            "printed": at_most(round(max(printed) / min(printed), 1), 3.0),
-            "largest factor between ours and the printed": at_most(apart([r[1] for r in ratios.values()]), FACTOR),
+            "reported": at_most(round(max(reported) / min(reported), 1), 3.0),
+            "largest factor between ours and the reported": at_most(apart([r[1] for r in ratios.values()]), FACTOR),
         },
         cases=3,
         only="sec6-9",
@@ -77,10 +77,10 @@ def test_sectors(evidence: EvidenceLog) -> None:
     drawn = subject(sizes, scale(30, 200), generator(), tokens=SHORT, spread=FLAT * sizes.d_model**-0.5)
     some = sample(sizes, 4, generator(1))
     found = {sector: distribution(drawn.under(some.only(*parts))) for sector, parts in SECTORS.items()}
-    ratios = {sector: over_printed(TABLE_3[sector], d)[3:] for sector, d in found.items()}
+    ratios = {sector: over_reported(TABLE_3[sector], d)[3:] for sector, d in found.items()}
     for what, part, bound in (("maximum and mean", slice(2), FACTOR), ("standard deviation", slice(2, 3), 3.0)):
         evidence.numeric(
-            f"largest factor between ours and the printed {what}, by sector",
+            f"largest factor between ours and the reported {what}, by sector",
             on="reproduction",
             figures={sector: at_most(apart(values[part]), bound) for sector, values in ratios.items()},
             cases=sum(d.trials for d in found.values()),
@@ -88,13 +88,13 @@ def test_sectors(evidence: EvidenceLog) -> None:
         )
     record_control(evidence, drawn)
     evidence.numeric(
-        "largest factor between ours and the printed maximum",
+        "largest factor between ours and the reported maximum",
         on="reproduction",
         figures={s: at_most(apart(ratios[s][:1]), FACTOR) for s in ("QK only", "VO only")},
         only="sec6-5",
     )
     evidence.audit(
-        r"the printed maxima in $\varepsilon$",
+        r"the reported maxima in $\varepsilon$",
         on="reproduction",
         figures={
             "QK": equal(f"{epsilons(TABLE_3['QK only'][0]):.1f}", "2.5"),
@@ -133,7 +133,7 @@ def test_architectures(evidence: EvidenceLog) -> None:
         if kind.biased:
             weakest = min(weakest, biases_left_alone(drawn, Setting()).median)
     evidence.numeric(
-        "factor between ours and the printed maximum; errors in ε",
+        "factor between ours and the reported maximum; errors in ε",
         on="reproduction",
         figures={
             **{name: at_most(factor, FACTOR) for name, factor in factors.items()},

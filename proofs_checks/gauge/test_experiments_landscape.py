@@ -10,8 +10,8 @@ import torch
 from proofs_checks.gauge.experiments import depth, figure_1, gradient_orthogonality
 from proofs_checks.gauge.experiments.layer import Sizes
 from proofs_checks.gauge.experiments.spectrum import spectrum
-from proofs_checks.gauge.experiments.table_7 import EXACT_SMALL, PRINTED, exact_nullity, hessian_bytes
-from proofs_checks.gauge.printed import CARD_BYTES
+from proofs_checks.gauge.experiments.table_7 import EXACT_SMALL, REPORTED, exact_nullity, hessian_bytes
+from proofs_checks.gauge.reported import CARD_BYTES
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.experiments.suite import Setting
 from symgauge.profiles import scale
@@ -36,7 +36,7 @@ def test_gradient_orthogonality(evidence: EvidenceLog) -> None:
     tests = points * gradient_orthogonality.DIRECTIONS
     largest = rounded(float(found["0.02"].product.max()))
     evidence.numeric(
-        "largest inner product, $h = 4$, $d = 256$, weights 0.02, summed loss: the printed order of magnitude",
+        "largest inner product, $h = 4$, $d = 256$, weights 0.02, summed loss: the reported order of magnitude",
         on="reproduction",
         figures={"at least": at_least(largest, 3.41e-14), "at most": at_most(largest, 3.41e-12)},
         cases=tests,
@@ -105,7 +105,7 @@ def test_headline_experiments(evidence: EvidenceLog) -> None:
         "how the spectrum was computed at sizes whose Hessian does not fit",
         "how critical points were found",
     )
-    smallest = min(hessian_bytes(sizes) for sizes, _ in PRINTED)
+    smallest = min(hessian_bytes(sizes) for sizes, _ in REPORTED)
     evidence.audit(
         "the smallest dense Hessian of Table 7 against the card of F.1.1",
         on="reproduction",

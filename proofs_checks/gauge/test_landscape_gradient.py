@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from proofs_checks.gauge.algebra import projection
 from proofs_checks.gauge.algebra import scalar_model as model
-from proofs_checks.gauge.algebra.group import GaugeElement, act
-from proofs_checks.gauge.core_support import ALONE
 from proofs_checks.gauge.critical_points import Loss, gauge_path, gradient_orthogonality, loss_along, squared_loss
-from proofs_checks.gauge.explicit_attention import same
 from proofs_checks.gauge.landscape_losses import CriticalLayer, any_function_of_products
-from proofs_checks.gauge.proof_points import general_layer, one_orbit
-from proofs_checks.gauge.symbolic_support import is_zero, proves
+from proofs_checks.support.algebra.group import GaugeElement, act
+from proofs_checks.support.attention_points import general_layer, one_orbit
+from proofs_checks.support.explicit_attention import same
+from proofs_checks.support.small_architectures import ALONE
+from proofs_checks.support.symbolic_evidence import is_zero, proves
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal, for_all
 from symgauge.models.reference import random_parameters

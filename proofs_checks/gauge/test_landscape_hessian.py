@@ -5,11 +5,12 @@ from __future__ import annotations
 import sympy as sp
 import torch
 
-from proofs_checks.gauge.algebra import linearised, projection
-from proofs_checks.gauge.core_support import ALONE, BIASES
+from proofs_checks.gauge.algebra import projection
 from proofs_checks.gauge.critical_points import gradient_orthogonality, hessian, hessian_nullity, kernel_residual
 from proofs_checks.gauge.landscape_losses import CriticalLayer, any_function_of_products, shared_key_loss
-from proofs_checks.gauge.symbolic_support import is_zero, proves
+from proofs_checks.support.algebra import linearised
+from proofs_checks.support.small_architectures import ALONE, BIASES
+from proofs_checks.support.symbolic_evidence import is_zero, proves
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.profiles import scale

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sympy as sp
 
-from proofs_checks.gauge.algebra import linearised
-from proofs_checks.gauge.algebra.group import GaugeElement, act
-from proofs_checks.gauge.core_support import ALONE, census, describe
-from proofs_checks.gauge.explicit_attention import same
-from proofs_checks.gauge.proof_components import component, record_components
-from proofs_checks.gauge.proof_points import general_layer
-from proofs_checks.gauge.symbolic_support import proves
+from proofs_checks.gauge.fibre_components import component, record_components
+from proofs_checks.support.algebra import linearised
+from proofs_checks.support.algebra.group import GaugeElement, act
+from proofs_checks.support.attention_points import general_layer
+from proofs_checks.support.census import census, describe
+from proofs_checks.support.explicit_attention import same
+from proofs_checks.support.small_architectures import ALONE
+from proofs_checks.support.symbolic_evidence import proves
 from symgauge.accounting import account
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, checks, equal

@@ -8,11 +8,11 @@ from typing import Any
 import sympy as sp
 import torch
 
-from proofs_checks.gauge.algebra.commutant import rotation_matrix
 from proofs_checks.gauge.critical_points import hessian_nullity, kernel_residual
 from proofs_checks.gauge.landscape_losses import CriticalLayer, any_function_of_products, score_rank, shared_key_loss
-from proofs_checks.gauge.rotary_support import FIRST, SECOND
-from proofs_checks.gauge.symbolic_support import is_zero, record_identity
+from proofs_checks.support.algebra.commutant import rotation_matrix
+from proofs_checks.support.rotary_commutant import FIRST, SECOND
+from proofs_checks.support.symbolic_evidence import is_zero, record_identity
 from symgauge.architecture import Architecture, Rotary
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.symbolic.instances import general_matrix

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from proofs_checks.gauge.printed import interval
+from proofs_checks.gauge.reported import interval
 from symgauge.claims import EvidenceLog, checks, equal
 
 WIDTH = 768
@@ -24,8 +24,8 @@ def squared_output(first: int) -> Fraction:
 
 @checks("eq-65..68")
 def test_moments(evidence: EvidenceLog) -> None:
-    printed = {2: ("0.0026", "0.0721"), 1: ("0.0013", "0.0361")}
-    for first, (mean_text, deviation_text) in printed.items():
+    reported = {2: ("0.0026", "0.0721"), 1: ("0.0013", "0.0361")}
+    for first, (mean_text, deviation_text) in reported.items():
         mean, variance = moments(first)
         low, high = interval(deviation_text)
         evidence.exact(

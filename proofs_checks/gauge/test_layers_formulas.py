@@ -6,7 +6,7 @@ import sympy as sp
 import torch
 from torch.nn import functional as F
 
-from proofs_checks.gauge.front_formulas import (
+from proofs_checks.gauge.attention_formulas import (
     AGREEMENT,
     DIGITS,
     exact,
@@ -15,7 +15,7 @@ from proofs_checks.gauge.front_formulas import (
     module_output,
     norm_output,
 )
-from proofs_checks.gauge.symbolic_support import is_zero, proves
+from proofs_checks.support.symbolic_evidence import is_zero, proves
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.models.reference import forward, random_parameters

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from proofs_checks.gauge.algebra.activations import gelu, homogeneous_scales, odd_part_excess, x
-from proofs_checks.gauge.symbolic_support import record_identity
-from proofs_checks.gauge.test_core_feed_forward import Network, record_signed_permutations
+from proofs_checks.gauge.feed_forward_network import Network, record_signed_permutations
+from proofs_checks.support.symbolic_evidence import record_identity
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.exact.dimension import dimension
 from symgauge.exact.probes import Vectors

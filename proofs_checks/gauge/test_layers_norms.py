@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from proofs_checks.gauge.core_actions import head_element, only_layer
-from proofs_checks.gauge.core_support import ExactFunction, Roles
-from proofs_checks.gauge.front_blocks import block, record_norm_compatibility
-from proofs_checks.gauge.symbolic_support import proves, record_identity
-from proofs_checks.gauge.test_core_layers import MANY, gpt2
+from proofs_checks.support.exact_function import ExactFunction, Roles
+from proofs_checks.support.group_elements import head_element, only_layer
+from proofs_checks.support.norm_blocks import block, record_norm_compatibility
+from proofs_checks.support.small_architectures import MANY, gpt2
+from proofs_checks.support.symbolic_evidence import proves, record_identity
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.models.reference import forward, random_parameters
 from symgauge.numeric import assert_changes, measure_invariance, random_inputs

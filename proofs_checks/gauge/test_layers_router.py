@@ -10,10 +10,11 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
-from proofs_checks.gauge.core_actions import head_element
-from proofs_checks.gauge.core_support import EPSILON, ExactFunction
-from proofs_checks.gauge.front_blocks import block, keys_left_out
-from proofs_checks.gauge.symbolic_support import record_identity
+from proofs_checks.support.exact_function import ExactFunction
+from proofs_checks.support.group_elements import head_element
+from proofs_checks.support.norm_blocks import block, keys_left_out
+from proofs_checks.support.small_architectures import EPSILON
+from proofs_checks.support.symbolic_evidence import record_identity
 from symgauge.architecture import Architecture, Experts
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal, for_all
 from symgauge.models.reference import forward, random_parameters

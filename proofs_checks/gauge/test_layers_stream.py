@@ -8,10 +8,10 @@ from typing import Any
 import sympy as sp
 import torch
 
-from proofs_checks.gauge.core_actions import rotate_stream
-from proofs_checks.gauge.core_support import ExactFunction
-from proofs_checks.gauge.symbolic_support import is_zero, record_identity
-from proofs_checks.gauge.test_core_layers import MANY, llama
+from proofs_checks.support.exact_function import ExactFunction
+from proofs_checks.support.group_elements import rotate_stream
+from proofs_checks.support.small_architectures import MANY, llama
+from proofs_checks.support.symbolic_evidence import is_zero, record_identity
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, at_most, checks
 from symgauge.models.reference import random_parameters

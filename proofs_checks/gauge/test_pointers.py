@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from proofs_checks.gauge.algebra.group import act, invariants, random_element
-from proofs_checks.gauge.front_text import (
+from proofs_checks.gauge.cross_references import (
     ARGUMENTS,
     CITES,
     CONTENTS,
@@ -17,6 +16,7 @@ from proofs_checks.gauge.front_text import (
     holding,
     reached,
 )
+from proofs_checks.support.algebra.group import act, invariants, random_element
 from symgauge.claims import EvidenceLog, at_least, checks, equal
 from symgauge.symbolic.dimensions import gqa, mha
 from symgauge.symbolic.tangent import random_attention

@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from hypothesis import strategies as st
 
-from proofs_checks.gauge.algebra import group
-from proofs_checks.gauge.proof_relabelings import kept_on_symbols, record_enumeration, relabelings
-from proofs_checks.gauge.sharing_support import relabelled, shared
+from proofs_checks.gauge.relabelings import kept_on_symbols, record_enumeration, relabelings
+from proofs_checks.gauge.shared_heads import relabelled, shared
+from proofs_checks.support.algebra import group
 from symgauge import strategies as sg
 from symgauge.architecture import Architecture, Rotary
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal, for_all

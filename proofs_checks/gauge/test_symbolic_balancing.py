@@ -7,7 +7,7 @@ from random import Random
 import sympy as sp
 
 from proofs_checks.gauge.algebra import balancing, projection
-from proofs_checks.gauge.symbolic_support import is_zero, proves
+from proofs_checks.support.symbolic_evidence import is_zero, proves
 from symgauge.claims import EvidenceLog, at_least, checks, equal
 from symgauge.symbolic.identities import d, d_k, d_v, matrix
 from symgauge.symbolic.instances import general_matrix
@@ -48,10 +48,10 @@ def test_balance_equation(evidence: EvidenceLog) -> None:
 @checks("eq-84", "alg-2")
 def test_balancing(evidence: EvidenceLog) -> None:
     formula, algorithm = "eq-84", "alg-2"
-    printed = [pair.imbalance(pair.formula_84) for pair in PAIRS]
+    published = [pair.imbalance(pair.formula_84) for pair in PAIRS]
     evidence.exact(
         "(84), every root exact, on rational Gram matrices",
-        is_zero(*printed),
+        is_zero(*published),
         counterexample=r"$g_Q = 1$, $g_K = 16$: (84) gives $A = 4$ and Gram matrices 16 and 1; balance needs $A = "
         r"2$ (4 and 4)",
         cases=len(PAIRS),
@@ -164,10 +164,10 @@ def test_orthonormal_values(evidence: EvidenceLog) -> None:
 def test_gradient_projection(evidence: EvidenceLog) -> None:
     weights = sp.Matrix([1]), sp.Matrix([2])
     gradient = sp.Matrix([2]), sp.Matrix([1])
-    printed = projection.algorithm_3(weights, gradient)
+    published = projection.algorithm_3(weights, gradient)
     evidence.exact(
         "the output is orthogonal to the orbit",
-        is_zero(projection.pairing(weights, printed)),
+        is_zero(projection.pairing(weights, published)),
         counterexample=r"$q = 1$, $k = 2$, $L = \frac12(qk-1)^2$: $\nabla L = (2,1)\perp(1,-2)$ already, but "
         r"Algorithm 3 returns "
         r"$(\frac54,\frac52)$, whose product with $(1,-2)$ is $-\frac{15}4$",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from proofs_checks.gauge.symbolic_support import is_zero, proves, record_identity
+from proofs_checks.support.symbolic_evidence import is_zero, proves, record_identity
 from symgauge.claims import EvidenceLog, checks, equal
 from symgauge.symbolic.functions import RowSoftmax
 from symgauge.symbolic.identities import d, d_k, matrix, n, ones

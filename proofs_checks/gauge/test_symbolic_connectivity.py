@@ -6,7 +6,7 @@ import sympy as sp
 
 from proofs_checks.gauge.algebra import logarithm
 from proofs_checks.gauge.algebra import scalar_model as model
-from proofs_checks.gauge.symbolic_support import is_zero, proves
+from proofs_checks.support.symbolic_evidence import is_zero, proves
 from symgauge.claims import EvidenceLog, checks, equal
 from symgauge.symbolic import linear
 from symgauge.symbolic.identities import d_k, matrix

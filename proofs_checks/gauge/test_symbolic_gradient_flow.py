@@ -7,7 +7,7 @@ from random import Random
 import sympy as sp
 
 from proofs_checks.gauge.algebra import scalar_model as model
-from proofs_checks.gauge.symbolic_support import proves
+from proofs_checks.support.symbolic_evidence import proves
 from symgauge.claims import EvidenceLog, checks, equal
 from symgauge.symbolic.identities import d, d_k, matrix
 from symgauge.symbolic.instances import general_matrix

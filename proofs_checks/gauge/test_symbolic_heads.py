@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from proofs_checks.gauge.algebra import head_mixing
-from proofs_checks.gauge.algebra.group import GaugeElement, act, compose, invariants, inverse, random_element
-from proofs_checks.gauge.symbolic_support import is_zero, proves
+from proofs_checks.support.algebra.group import GaugeElement, act, compose, invariants, inverse, random_element
+from proofs_checks.support.symbolic_evidence import is_zero, proves
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.models.reference import random_parameters

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sympy as sp
 
-from proofs_checks.gauge.algebra.commutant import CirclePoint, rotation_matrix
-from proofs_checks.gauge.symbolic_support import is_zero, proves, record_identity
+from proofs_checks.support.algebra.commutant import CirclePoint, rotation_matrix
+from proofs_checks.support.symbolic_evidence import is_zero, proves, record_identity
 from symgauge.claims import EvidenceLog, checks
 from symgauge.symbolic.functions import RowSoftmax
 from symgauge.symbolic.identities import d, d_k, d_v, matrix, n
@@ -46,26 +46,30 @@ def test_the_two_actions(evidence: EvidenceLog) -> None:
 
 
 @checks("eq-20..22")
-def test_the_printed_chain(evidence: EvidenceLog) -> None:
+def test_the_published_chain(evidence: EvidenceLog) -> None:
     plain = X * W_Q * W_K.T * X.T
-    printed = X * W_Q * A * A.I.T * W_K.T * X.T
+    published = X * W_Q * A * A.I.T * W_K.T * X.T
     values = {X: sp.eye(2), W_Q: sp.eye(2), W_K: sp.eye(2), A: SHEAR}
-    gap = refute(printed, plain, values).difference
+    gap = refute(published, plain, values).difference
     evidence.exact(
-        "the printed middle step on an explicit instance",
+        "the published middle step on an explicit instance",
         is_zero(gap),
         counterexample=r"$X = W_Q = W_K = I_2$, $A = \begin{pmatrix}1&1\\0&1\end{pmatrix}$: "
         r"$A(A^{-1})^\top = \begin{pmatrix}0&1\\-1&1\end{pmatrix}$",
     )
     evidence.exact("that matrix", sp.Matrix([[0, 1], [-1, 1]]) == SHEAR * SHEAR.inv().T, on="correction")
-    evidence.control("the printed chain has no proof", not proves(lambda: prove_equal(printed, plain)), kind="proof")
+    evidence.control(
+        "the published chain has no proof", not proves(lambda: prove_equal(published, plain)), kind="proof"
+    )
     corrected = (X * W_Q * A) * (X * W_K * A.I.T).T
     evidence.proof(
         "the chain with the transpose, for every size", proves(lambda: prove_equal(corrected, plain)), on="correction"
     )
     symmetric = Facts(symmetric=(A,))
     evidence.proof(
-        "the printed chain for symmetric $A$", proves(lambda: prove_equal(printed, plain, symmetric)), on="correction"
+        "the published chain for symmetric $A$",
+        proves(lambda: prove_equal(published, plain, symmetric)),
+        on="correction",
     )
 
 
@@ -113,7 +117,7 @@ def test_worked_example(evidence: EvidenceLog) -> None:
     w_q, w_k, a = sp.eye(2), sp.Matrix([[2, 1], [1, 3]]), sp.Matrix([[2, 1], [0, 1]])
     half = sp.Rational(1, 2)
     moved_q, moved_k = w_q * a, w_k * a.inv().T
-    evidence.exact("the inverse as printed", a.inv() == sp.Matrix([[half, -half], [0, 1]]))
+    evidence.exact("the inverse as published", a.inv() == sp.Matrix([[half, -half], [0, 1]]))
     evidence.exact("(17) and (18)", (moved_q, moved_k) == (a, sp.Matrix([[half, 1], [-1, 3]])))
     evidence.exact("(19): the product is kept", moved_q * moved_k.T == w_q * w_k.T)
     wrong = moved_q * (w_k * a.inv()).T

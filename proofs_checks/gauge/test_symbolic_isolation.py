@@ -6,7 +6,7 @@ from random import Random
 
 import sympy as sp
 
-from proofs_checks.gauge.symbolic_support import is_zero, proves
+from proofs_checks.support.symbolic_evidence import is_zero, proves
 from symgauge.claims import EvidenceLog, checks, equal
 from symgauge.symbolic import linear
 from symgauge.symbolic.functions import RowSoftmax

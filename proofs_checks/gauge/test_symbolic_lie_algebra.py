@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sympy as sp
 
-from proofs_checks.gauge.algebra import linearised
-from proofs_checks.gauge.symbolic_support import is_zero, proves
+from proofs_checks.support.algebra import linearised
+from proofs_checks.support.symbolic_evidence import is_zero, proves
 from symgauge.claims import EvidenceLog, at_least, checks, equal
 from symgauge.symbolic import lie_algebra as lie
 from symgauge.symbolic.identities import d, d_k, matrix

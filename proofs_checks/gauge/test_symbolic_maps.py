@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sympy as sp
 
-from proofs_checks.gauge.algebra import linearised
-from proofs_checks.gauge.algebra.group import GaugeElement, act, invariants, inverse, random_element
-from proofs_checks.gauge.symbolic_support import proves
+from proofs_checks.support.algebra import linearised
+from proofs_checks.support.algebra.group import GaugeElement, act, invariants, inverse, random_element
+from proofs_checks.support.symbolic_evidence import proves
 from symgauge.claims import EvidenceLog, checks, equal
 from symgauge.symbolic.tangent import Attention, random_attention
 

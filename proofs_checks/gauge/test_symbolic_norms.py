@@ -7,7 +7,7 @@ from random import Random
 import sympy as sp
 
 from proofs_checks.gauge.algebra import activations, norms
-from proofs_checks.gauge.symbolic_support import is_zero, proves, record_identity
+from proofs_checks.support.symbolic_evidence import is_zero, proves, record_identity
 from symgauge.claims import EvidenceLog, checks
 from symgauge.symbolic.functions import Entrywise, layer_norm
 from symgauge.symbolic.identities import d, d_ff, matrix, n, ones

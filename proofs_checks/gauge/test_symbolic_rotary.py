@@ -6,12 +6,13 @@ from fractions import Fraction
 
 import sympy as sp
 
-from proofs_checks.gauge.algebra.commutant import (
+from proofs_checks.gauge.rotary_layers import OPPOSITE, kernel_with_rotations, record_rotary_layers
+from proofs_checks.support.algebra.commutant import (
     commutant_basis,
     rotation_matrix,
 )
-from proofs_checks.gauge.rotary_support import FIRST, OPPOSITE, SECOND, kernel_with_rotations, record_rotary_layers
-from proofs_checks.gauge.symbolic_support import is_zero, proves, record_identity
+from proofs_checks.support.rotary_commutant import FIRST, SECOND
+from proofs_checks.support.symbolic_evidence import is_zero, proves, record_identity
 from symgauge.architecture import Rotary
 from symgauge.claims import EvidenceLog, at_least, checks, equal
 from symgauge.symbolic import lie_algebra as lie

@@ -6,22 +6,16 @@ from fractions import Fraction
 
 import sympy as sp
 
-from proofs_checks.gauge.algebra.commutant import (
+from proofs_checks.gauge.rotary_layers import OPPOSITE, kernel_with_rotations, record_rotary_layers
+from proofs_checks.support.algebra.commutant import (
     ExactAngle,
     commutant_basis,
     cross_block_determinant,
     rope_commutant_dimension,
     rotation_matrix,
 )
-from proofs_checks.gauge.rotary_support import (
-    FIRST,
-    OPPOSITE,
-    SECOND,
-    kernel_with_rotations,
-    record_rotary_layers,
-    record_standard_rotary_commutant,
-)
-from proofs_checks.gauge.symbolic_support import is_zero, proves
+from proofs_checks.support.rotary_commutant import FIRST, SECOND, record_standard_rotary_commutant
+from proofs_checks.support.symbolic_evidence import is_zero, proves
 from symgauge.architecture import Rotary
 from symgauge.claims import EvidenceLog, at_least, checks, equal
 from symgauge.symbolic.identities import matrix

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy
 
-from proofs_checks.gauge.printed import TABLE_6
+from proofs_checks.gauge.reported import TABLE_6
 from symgauge.claims import EvidenceLog, at_least, checks, equal
 
 # §1, "Our Contributions": the numbered headings that follow "four fundamental contributions".

@@ -6,7 +6,7 @@ kink; the nullity is larger there.
 
 from __future__ import annotations
 
-from proofs_checks.idealized.dimension_support import Case
+from proofs_checks.idealized.exact_fibres import Case
 
 VECTORS = (
     Case(2, 1, 1, 2, True, "real", 0),

@@ -6,8 +6,8 @@ import sympy as sp
 import torch
 from torch import Tensor, nn
 
-from proofs_checks.gauge.symbolic_support import record_identity
 from proofs_checks.idealized.text import BREA_SAID, BREA_TITLE, REFERENCES
+from proofs_checks.support.symbolic_evidence import record_identity
 from symgauge.claims import EvidenceLog, checks, equal
 from symgauge.exact.dimension import dimension
 from symgauge.exact.probes import Vectors

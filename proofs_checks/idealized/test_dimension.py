@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 import sympy as sp
 
-from proofs_checks.gauge.symbolic_support import is_zero, proves
 from proofs_checks.idealized import dimension_formulas as formulas
 from proofs_checks.idealized.dimension_cases import AS_WIDE, MORE, PINNED, SMALLEST, TOKENS, VECTORS
-from proofs_checks.idealized.dimension_support import Case, Measured, generators_rank, measure
-from proofs_checks.idealized.experiments.printed import SYMMETRIES
+from proofs_checks.idealized.exact_fibres import Case, Measured, generators_rank, measure
+from proofs_checks.idealized.reported import SYMMETRIES
+from proofs_checks.support.symbolic_evidence import is_zero, proves
 from symgauge.claims import EvidenceLog, at_least, checks, equal
 from symgauge.profiles import active, scale
 from symgauge.symbolic.functions import RowSoftmax

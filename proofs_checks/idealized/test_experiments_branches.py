@@ -10,12 +10,12 @@ from torch import Tensor
 from proofs_checks.idealized.experiments.geometry import geometry, pairs
 from proofs_checks.idealized.experiments.groups import TRAINED, UNTRAINED, leaving
 from proofs_checks.idealized.experiments.paths import along
-from proofs_checks.idealized.experiments.printed import CLUSTERS, PARAMETERS
 from proofs_checks.idealized.experiments.pruning import copy_last_by_hand, weights_kept
-from proofs_checks.idealized.experiments_models import MODELS, levels, twenty, ways
-from proofs_checks.idealized.experiments_shapes import best_split, shape
+from proofs_checks.idealized.group_statistics import best_split, shape
 from proofs_checks.idealized.model import architecture, copy_last, initial, logits
 from proofs_checks.idealized.model.training import accuracies
+from proofs_checks.idealized.reported import CLUSTERS, PARAMETERS
+from proofs_checks.idealized.trained_models import MODELS, levels, twenty, ways
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.parameter_vector import ParameterVector
 from symgauge.profiles import scale

@@ -5,11 +5,9 @@ from __future__ import annotations
 import torch
 
 import symgauge
-from proofs_checks.idealized.experiments.printed import FIGURE_2, FIGURE_2_NULL
 from proofs_checks.idealized.experiments.spaces import CUT, Spaces, active, predicted_left, spaces
 from proofs_checks.idealized.experiments.table_1 import parameters
 from proofs_checks.idealized.experiments.table_2_parts import GRID, exact_left, listed, moved
-from proofs_checks.idealized.experiments_models import COPY, LONGER_COPY, XOR, row
 from proofs_checks.idealized.model import (
     IdealizedModel,
     Protocol,
@@ -23,6 +21,8 @@ from proofs_checks.idealized.model import (
     train,
     xor_first_two,
 )
+from proofs_checks.idealized.reported import FIGURE_2, FIGURE_2_NULL
+from proofs_checks.idealized.trained_models import COPY, LONGER_COPY, XOR, row
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.profiles import scale
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from proofs_checks.idealized.experiments import printed
+from proofs_checks.idealized import reported
 from proofs_checks.idealized.experiments.gauges import Mixture, gauge_copies
 from proofs_checks.idealized.experiments.geometry import geometry
 from proofs_checks.idealized.experiments.groups import TRAINED
-from proofs_checks.idealized.experiments_models import MODELS, twenty
-from proofs_checks.idealized.experiments_shapes import DRAWS, compared, isotropic, shape
+from proofs_checks.idealized.group_statistics import DRAWS, compared, isotropic, shape
 from proofs_checks.idealized.model import architecture
+from proofs_checks.idealized.trained_models import MODELS, twenty
 from symgauge.claims import EvidenceLog, at_least, at_most, checks
 
 
 @checks("7.1-L2", "7.1-norm", "7.1-cos", "7.2-pca")
 def test_statistics(evidence: EvidenceLog) -> None:
     g = shape(TRAINED)
-    d, p = g.distances, printed
+    d, p = g.distances, reported
     groups = {
         "7.1-L2": [("mean", float(d.mean()), p.DISTANCE, 1.1), ("least", float(d.min()), p.DISTANCE_LOW, 1.1),
                              ("largest", float(d.max()), p.DISTANCE_HIGH, 1.1)],
@@ -62,14 +62,14 @@ def test_isotropy(evidence: EvidenceLog) -> None:
     ours = shape(TRAINED).ratio
     evidence.numeric(
         "ratio of the first to the last component: is it that of isotropic vectors?",
-        min(ours, printed.RATIO) <= max(ratios),
+        min(ours, reported.RATIO) <= max(ratios),
         figures={
             "trained": ours,
-            "printed": printed.RATIO,
+            "reported": reported.RATIO,
             "isotropic, least": min(ratios),
             "isotropic, largest": max(ratios),
         },
-        counterexample=f"the printed 2.55 against at most {max(ratios):.2f} in {DRAWS} isotropic sets",
+        counterexample=f"the reported 2.55 against at most {max(ratios):.2f} in {DRAWS} isotropic sets",
         cases=DRAWS,
     )
     theta = twenty()[TRAINED]

@@ -8,13 +8,13 @@ import sympy as sp
 import torch
 
 from proofs_checks.idealized.experiments.gauges import move_stream
-from proofs_checks.idealized.experiments.printed import PARAMETERS, SYMMETRIES, TABLE_2
 from proofs_checks.idealized.experiments.spaces import CUT, mean_and_spread, spaces
 from proofs_checks.idealized.experiments.table_1 import symmetries
 from proofs_checks.idealized.experiments.table_2 import SWEEP, THRESHOLD, Case
 from proofs_checks.idealized.experiments.table_2_parts import listed, moved
-from proofs_checks.idealized.experiments_models import COPY, LONGER_COPY, WIDER_COPY, XOR, row, rows
 from proofs_checks.idealized.model import jacobians, logits, repeated_rows
+from proofs_checks.idealized.reported import PARAMETERS, SYMMETRIES, TABLE_2
+from proofs_checks.idealized.trained_models import COPY, LONGER_COPY, WIDER_COPY, XOR, row, rows
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.parameter_vector import ParameterVector
 
@@ -54,7 +54,7 @@ def test_rows_without_a_threshold(evidence: EvidenceLog) -> None:
     c = row(*COPY)
     doubled = spaces(c.architecture, c.trained.theta[:2], c.task.inputs.repeat(2, 1))
     evidence.control(
-        "every input listed twice: the printed number changes, the dimension of the parameters' null space does not",
+        "every input listed twice: the reported number changes, the dimension of the parameters' null space does not",
         figures={
             "rows − rank": equal(doubled.left.tolist(), [20, 20]),
             "P − rank": equal(doubled.right.tolist(), [3124] * 2),
@@ -69,7 +69,7 @@ def test_row_with_a_threshold(evidence: EvidenceLog) -> None:
     sweep = {f"{t:.0e}": mean_and_spread(c.null(t)) for t in SWEEP}
     hits = [t for t, (mean, deviation) in sweep.items() if mean == null and round(deviation, 2) == spread]
     evidence.numeric(
-        "relative thresholds that give the printed mean and spread",
+        "relative thresholds that give the reported mean and spread",
         on="reproduction",
         figures={
             "converged": equal(int(c.trained.solved.sum()), solved),
@@ -151,8 +151,8 @@ def test_the_other_null_space(evidence: EvidenceLog) -> None:
     c = row(*COPY)
     true = [sorted(set(x.spaces.right.tolist())) for x in rows()]
     evidence.audit(
-        "rows of Table 2 whose printed number is 4.0",
-        figures={"rows": equal(sum(printed[5] == 4.0 for printed in TABLE_2), len(TABLE_2))},
+        "rows of Table 2 whose reported number is 4.0",
+        figures={"rows": equal(sum(reported[5] == 4.0 for reported in TABLE_2), len(TABLE_2))},
         only=["abs-2", "intro-2"],
     )
     evidence.numeric(
@@ -173,7 +173,7 @@ def test_the_other_null_space(evidence: EvidenceLog) -> None:
         cases=33,
     )
     evidence.control(
-        "the printed number changes when inputs are listed twice",
+        "the reported number changes when inputs are listed twice",
         figures={"rows − rank": equal(int(doubled.left[0]), 20)},
     )
 

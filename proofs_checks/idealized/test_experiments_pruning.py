@@ -7,15 +7,15 @@ from itertools import product
 
 import torch
 
-from proofs_checks.idealized.experiments.printed import KEPT, PARAMETERS, RETRAINED, TABLE_3
 from proofs_checks.idealized.experiments.pruning import copy_last_by_hand, parity_by_hand, weights_kept
-from proofs_checks.idealized.experiments_models import TRIALS, after_random_cut, levels
 from proofs_checks.idealized.model import architecture, copy_last, logits, parity
 from proofs_checks.idealized.model.training import accuracies
+from proofs_checks.idealized.reported import KEPT, PARAMETERS, RETRAINED, TABLE_3
+from proofs_checks.idealized.trained_models import TRIALS, after_random_cut, levels
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 
 PERCENTS = tuple(TABLE_3)
-PRINTED = tuple(weights_kept(PARAMETERS, p) for p in PERCENTS)
+REPORTED = tuple(weights_kept(PARAMETERS, p) for p in PERCENTS)
 ANSWER = 1 / 8  # one of the eight inputs
 FAR = tuple(weights_kept(PARAMETERS, p) for p in (50, 80, 90, 95, 98, 99))
 
@@ -28,7 +28,7 @@ def accuracy(theta: torch.Tensor, name: str) -> float:
 
 @checks("table-3.copy.prune", "table-3.xor.prune", "table-3.copy.retrain", "table-3.xor.retrain", "fig-4")
 def test_table_3(evidence: EvidenceLog) -> None:
-    free = levels(False, PRINTED)
+    free = levels(False, REPORTED)
     for number, (column, short) in enumerate((("Copy-Last", "copy"), ("XOR", "xor"))):
         found = dict(zip(PERCENTS, free[column], strict=True))
         within = [
@@ -37,7 +37,7 @@ def test_table_3(evidence: EvidenceLog) -> None:
             if float(x.pruned.min()) - ANSWER <= TABLE_3[p][number][0] <= float(x.pruned.max()) + ANSWER
         ]
         evidence.numeric(
-            "levels at which the printed accuracy is that of a trial, or one answer of eight off, after pruning",
+            "levels at which the reported accuracy is that of a trial, or one answer of eight off, after pruning",
             on="reproduction",
             figures={"levels": equal(within, list(PERCENTS)),
                      **{f"{p} %": [round(a, 3) for a in x.pruned.tolist()] for p, x in found.items()}},
@@ -62,7 +62,7 @@ def test_table_3(evidence: EvidenceLog) -> None:
 
 @checks("6.1-five", "abs-4", "6.2-1600", "6.2-np")
 def test_sparsity(evidence: EvidenceLog) -> None:
-    free, held = levels(False, PRINTED), levels(True, FAR)
+    free, held = levels(False, REPORTED), levels(True, FAR)
     evidence.audit(
         "sparsity of 1,600 nonzero weights, in percent",
         figures={

@@ -6,13 +6,13 @@ from math import factorial
 
 import torch
 
-from proofs_checks.idealized.experiments import printed
+from proofs_checks.idealized import reported
 from proofs_checks.idealized.experiments.gauges import Mixture, gauge_copies, move_stream
 from proofs_checks.idealized.experiments.geometry import geometry
 from proofs_checks.idealized.experiments.groups import COPIES, LISTED, TRAINED, UNTRAINED
-from proofs_checks.idealized.experiments_models import MODELS, seen_from_outside, twenty
-from proofs_checks.idealized.experiments_shapes import DRAWS, ROUNDING, best_split, changed, isotropic, shape
+from proofs_checks.idealized.group_statistics import DRAWS, ROUNDING, best_split, changed, isotropic, shape
 from proofs_checks.idealized.model import architecture, copy_last, logits
+from proofs_checks.idealized.trained_models import MODELS, seen_from_outside, twenty
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.parameter_vector import ParameterVector
 
@@ -112,7 +112,7 @@ def test_near_by(evidence: EvidenceLog) -> None:
     far = max(distances.values())
     evidence.exact(
         "distance of a trained model from its copy with the stream scaled by $c$; logits equal bit by bit",
-        far <= printed.DISTANCE_HIGH or not all("True" in key for key in distances),
+        far <= reported.DISTANCE_HIGH or not all("True" in key for key in distances),
         figures=distances,
         counterexample=f"the stream scaled by 1,024: distance {far:.0f}, no logit changes",
     )
@@ -120,7 +120,7 @@ def test_near_by(evidence: EvidenceLog) -> None:
     evidence.numeric(
         "distances between 20 copies of one model",
         on="correction",
-        figures={"mean": at_least(float(g.distances.mean()), 0.9 * printed.DISTANCE),
+        figures={"mean": at_least(float(g.distances.mean()), 0.9 * reported.DISTANCE),
                  "least": at_least(float(g.distances.min()), 10),
                  "logits": at_most(changed(COPIES), ROUNDING)},
         cases=190,

@@ -6,11 +6,11 @@ import math
 
 import sympy as sp
 
-from proofs_checks.gauge.symbolic_support import record_identity
 from proofs_checks.idealized import dimension_formulas as formulas
-from proofs_checks.idealized.dimension_support import Case, generators_rank
-from proofs_checks.idealized.experiments.printed import FIGURE_1_EXPONENT, TABLE_1, Row
+from proofs_checks.idealized.exact_fibres import Case, generators_rank
 from proofs_checks.idealized.model import architecture
+from proofs_checks.idealized.reported import FIGURE_1_EXPONENT, TABLE_1, Row
+from proofs_checks.support.symbolic_evidence import record_identity
 from symgauge.claims import EvidenceLog, at_least, checks, equal
 from symgauge.symbolic.dimensions import L, V, d, h
 from symgauge.symbolic.linear import rank, rational
@@ -147,7 +147,7 @@ def test_order(evidence: EvidenceLog) -> None:
 
 
 def slope(rows: tuple[Row, ...]) -> float:
-    """Least-squares slope of log ρ against log d, with ρ from the printed integers."""
+    """Least-squares slope of log ρ against log d, with ρ from the reported integers."""
     points = [(math.log(row.d), math.log(row.symmetries / row.parameters)) for row in rows]
     x, y = (sum(values) / len(points) for values in zip(*points, strict=True))
     return sum((a - x) * (b - y) for a, b in points) / sum((a - x) ** 2 for a, _ in points)
@@ -174,7 +174,7 @@ def test_growth(evidence: EvidenceLog) -> None:
     )
     at_eight = tuple(row for row in TABLE_1 if row.heads == 8)
     evidence.exact(
-        "log–log slopes of the printed rows: all, and those with $H = 8$",
+        "log–log slopes of the reported rows: all, and those with $H = 8$",
         figures={
             "all": at_least(slope(TABLE_1), -0.56),
             "H = 8": at_least(slope(at_eight), -0.09),

@@ -7,10 +7,10 @@ from itertools import product
 
 import sympy as sp
 
-from proofs_checks.gauge.symbolic_support import proves
 from proofs_checks.idealized import dimension_formulas as formulas
 from proofs_checks.idealized.model import IdealizedModel, architecture
 from proofs_checks.idealized.model.tasks import seen
+from proofs_checks.support.symbolic_evidence import proves
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, checks, equal
 from symgauge.exact.dimension import dimension

@@ -7,8 +7,8 @@ from itertools import pairwise
 import sympy as sp
 
 from proofs_checks.idealized import dimension_formulas as formulas
-from proofs_checks.idealized.experiments.printed import PARAMETERS, TABLE_1, TABLE_2, Row
 from proofs_checks.idealized.model import architecture
+from proofs_checks.idealized.reported import PARAMETERS, TABLE_1, TABLE_2, Row
 from symgauge.claims import EvidenceLog, checks, equal
 from symgauge.symbolic.dimensions import L, V, d, h
 from symgauge.wiring import wire
@@ -18,12 +18,12 @@ IMPLIED = (2, 2, 4, 4, 8, 16, 32, 128)  # what the rows' remarks say
 
 
 def vocabulary(row: Row) -> sp.Expr:
-    """The only |V| at which (1) gives the printed number of parameters."""
+    """The only |V| at which (1) gives the reported number of parameters."""
     (solution,) = sp.solve(formulas.parameters().total.subs({d: row.d, L: row.layers}) - row.parameters, V)
     return solution
 
 
-def printed_ratio(row: Row) -> bool:
+def reported_ratio(row: Row) -> bool:
     return abs(row.symmetries / row.parameters - row.ratio) <= 0.0005
 
 
@@ -37,7 +37,7 @@ def test_rows(evidence: EvidenceLog) -> None:
         evidence.exact(
             f"(1) gives $P$ at one vocabulary only, $|V| = {words}$; the tensors have as many entries; (5) gives the "
             r"dimension, and their quotient rounds to $\rho$",
-            bool(words == remark) and printed_ratio(row),
+            bool(words == remark) and reported_ratio(row),
             figures={
                 "parameters": equal(tensors, row.parameters),
                 "dimension": equal(formulas.listed().at(d=row.d, h=row.heads, L=row.layers), row.symmetries),
@@ -66,7 +66,7 @@ def test_caption(evidence: EvidenceLog) -> None:
     ratios = [sp.Rational(row.symmetries, row.parameters) for row in TABLE_1]
     grown = [(a, b) for (a, x), (b, y) in pairwise(zip(TABLE_1, ratios, strict=True)) if y > x]
     evidence.exact(
-        "quotients of the printed integers, row after row",
+        "quotients of the reported integers, row after row",
         not grown,
         counterexample=r"row 3 ($P = 3{,}200$): $320/3200 = 0.1000$; row 4 ($P = 6{,}272$): $640/6272 = 0.1020$",
         figures={"ρ": [round(float(r), 4) for r in ratios]},
@@ -74,7 +74,7 @@ def test_caption(evidence: EvidenceLog) -> None:
     )
     evidence.exact(
         "end points, and the vocabularies that the rows imply",
-        printed_ratio(TABLE_1[0]) and printed_ratio(TABLE_1[-1]),
+        reported_ratio(TABLE_1[0]) and reported_ratio(TABLE_1[-1]),
         figures={
             "|V|": equal([int(vocabulary(row)) for row in TABLE_1], list(IMPLIED)),
             "rows that grow": equal(len(grown), 1),

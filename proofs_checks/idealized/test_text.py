@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from proofs_checks.idealized import dimension_formulas as formulas
-from proofs_checks.idealized.experiments.printed import PARAMETERS, TABLE_1, TABLE_2
 from proofs_checks.idealized.model import IdealizedModel, architecture, repeated_rows
+from proofs_checks.idealized.reported import PARAMETERS, TABLE_1, TABLE_2
 from proofs_checks.idealized.text import (
     CONFIGURATIONS,
     LARGEST,
@@ -38,7 +38,7 @@ def test_configurations(evidence: EvidenceLog) -> None:
     )
     values = [formulas.listed().at(d=row.d, h=row.heads, L=row.layers) for row in TABLE_1]
     evidence.exact(
-        "every printed dimension is the value of (5)",
+        "every reported dimension is the value of (5)",
         figures={"dimensions": equal(values, [row.symmetries for row in TABLE_1])},
         on="correction",
         cases=len(values),
@@ -48,8 +48,8 @@ def test_configurations(evidence: EvidenceLog) -> None:
 @checks("refs")
 def test_references(evidence: EvidenceLog) -> None:
     found = [r for r in REFERENCES if r.title]
-    authors = [r.number for r in found if not same(r.printed_authors, r.authors)]
-    titles = [r.number for r in found if not same(r.printed_title, r.title)]
+    authors = [r.number for r in found if not same(r.listed_authors, r.authors)]
+    titles = [r.number for r in found if not same(r.listed_title, r.title)]
     evidence.audit(
         "entries whose authors or title are others than the cited work's",
         figures={"authors": equal(authors, []), "titles": equal(titles, [])},
@@ -86,7 +86,7 @@ def test_model(evidence: EvidenceLog) -> None:
         figures={
             "last": equal(2 * words.count - last, repeated_rows(2, 3)),
             "all": equal(2 * 3 * words.count - every, 32),
-            "printed": TABLE_2[0][5],
+            "reported": TABLE_2[0][5],
         },
         on="correction",
     )

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 
 class Reference(NamedTuple):
-    """An entry of the reference list as printed, and as the cited work has it (empty where no such work was found)."""
+    """An entry of the reference list, and what the cited work has in its place (empty where no such work was found)."""
 
     number: int
-    printed_authors: str
+    listed_authors: str
     authors: str
-    printed_title: str
+    listed_title: str
     title: str
 
 
@@ -34,7 +34,7 @@ REFERENCES = (
     Reference(14, "Vaswani et al.", "Vaswani et al.", "Attention Is All You Need", "Attention Is All You Need"),
 )  # fmt: skip
 
-# §2.1: what the text says that a work shows, and what its title (printed in the reference list) says it is about.
+# §2.1: what the text says that a work shows, and what its title (as the reference list has it) says it is about.
 BREA_SAID = "identifiability of deeper networks"
 BREA_TITLE = (
     "Weight-Space Symmetry in Deep Networks Gives Rise to Permutation Saddles, Connected by Equal-Loss Valleys Across "

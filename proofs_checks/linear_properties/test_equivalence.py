@@ -7,12 +7,12 @@ from random import Random
 import sympy as sp
 from hypothesis import strategies as st
 
-from proofs_checks.gauge.symbolic_support import proves
 from proofs_checks.linear_properties.drawing import NO_ROOM, Room, of_rank, partner, random_model
 from proofs_checks.linear_properties.drawn_models import PRIME, SEEDS, Pair, pairs, symbolic_projector, vanishes
 from proofs_checks.linear_properties.equivalence import Equivalence, Inequivalence, equivalence
 from proofs_checks.linear_properties.exact_matrices import RATIONALS
 from proofs_checks.linear_properties.model import Model, model_of_ratios
+from proofs_checks.support.symbolic_evidence import proves
 from symgauge.claims import EvidenceLog, checks, equal, for_all
 from symgauge.symbolic.functions import RowSoftmax
 from symgauge.symbolic.identities import V, d, matrix, n, ones

@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 import sympy as sp
 
-from proofs_checks.gauge.symbolic_support import proves
 from proofs_checks.linear_properties.drawing import Room, random_model
 from proofs_checks.linear_properties.fibre import LogBilinear, generic_fibre_dimension, nullity_at
 from proofs_checks.linear_properties.floating import Representation
 from proofs_checks.linear_properties.model import Model
 from proofs_checks.linear_properties.network import hidden_states, random_contexts, unembedding
+from proofs_checks.support.symbolic_evidence import proves
 from symgauge import Tokens, account_for, dimension
 from symgauge.accounting import describe, natural_inputs
 from symgauge.architecture import Architecture

@@ -7,12 +7,12 @@ from random import Random
 import sympy as sp
 from hypothesis import strategies as st
 
-from proofs_checks.gauge.symbolic_support import proves
 from proofs_checks.linear_properties.drawing import NO_ROOM, Room, embed, partner, random_matrix, random_model
 from proofs_checks.linear_properties.drawn_models import PRIME, ROOMS, SEEDS
 from proofs_checks.linear_properties.exact_matrices import RATIONALS, Field
 from proofs_checks.linear_properties.model import Model
 from proofs_checks.linear_properties.properties import difference, parallel_ratio
+from proofs_checks.support.symbolic_evidence import proves
 from symgauge.claims import EvidenceLog, checks, equal, for_all
 from symgauge.symbolic.identities import d, matrix, r
 from symgauge.symbolic.proof import prove_equal

@@ -6,7 +6,6 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from proofs_checks.gauge.symbolic_support import proves
 from proofs_checks.linear_properties.asked_queries import Asked, asked
 from proofs_checks.linear_properties.drawing import Room, embed, of_rank, random_matrix
 from proofs_checks.linear_properties.drawn_models import ROOMS, SEEDS
@@ -14,6 +13,7 @@ from proofs_checks.linear_properties.equivalence import Equivalence, equivalence
 from proofs_checks.linear_properties.exact_matrices import RATIONALS, Matrix
 from proofs_checks.linear_properties.model import Model
 from proofs_checks.linear_properties.properties import Affine, Query, affine_map, log_odds, transported_map
+from proofs_checks.support.symbolic_evidence import proves
 from symgauge.claims import EvidenceLog, checks, equal, for_all
 from symgauge.symbolic.identities import d, matrix, n, r
 from symgauge.symbolic.proof import prove_equal

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from random import Random
 
-from proofs_checks.gauge.symbolic_support import proves
 from proofs_checks.linear_properties.asked_queries import Asked, ask, asked
 from proofs_checks.linear_properties.drawing import Room
 from proofs_checks.linear_properties.drawn_models import PRIME
@@ -20,6 +19,7 @@ from proofs_checks.linear_properties.properties import (
     transported_map,
     transported_space,
 )
+from proofs_checks.support.symbolic_evidence import proves
 from symgauge.claims import EvidenceLog, checks, equal, for_all
 from symgauge.symbolic.identities import d, matrix, n, ones, r
 from symgauge.symbolic.proof import prove_equal
@@ -46,7 +46,7 @@ def pseudo_inverse(b: Matrix, onto: Matrix, back: Matrix) -> Matrix:
     return onto.T @ (onto @ onto.T).inverse() @ back
 
 
-def printed_formula(a: Asked) -> bool:
+def published_formula(a: Asked) -> bool:
     """Ã_q = D A_q A P_M̃ and ã_q = D a_q on Γ̃ = B⁻¹Γ, with D the inverse of P_Γ C|Γ̃ and C = B^(−⊤), on vectors."""
     one, two = a.models
     found, gamma, here = equivalence(one, two), a.gamma(one).span, None
@@ -183,7 +183,7 @@ def test_criterion(evidence: EvidenceLog) -> None:
 
 @checks("transport")
 def test_transport(evidence: EvidenceLog) -> None:
-    evidence.property("the formula, on rational models", for_all(printed_formula, a=asked(linear=True)))
+    evidence.property("the formula, on rational models", for_all(published_formula, a=asked(linear=True)))
 
     def pairings(a: Asked) -> bool:
         one, two = a.models

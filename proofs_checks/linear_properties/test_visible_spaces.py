@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sympy as sp
 
-from proofs_checks.gauge.symbolic_support import proves
 from proofs_checks.linear_properties.drawn_models import PRIME, Pair, pairs, symbolic_projector, vanishes
 from proofs_checks.linear_properties.model import Model
+from proofs_checks.support.symbolic_evidence import proves
 from symgauge.claims import EvidenceLog, checks, equal, for_all
 from symgauge.symbolic.identities import V, d, matrix, n
 from symgauge.symbolic.proof import prove_equal

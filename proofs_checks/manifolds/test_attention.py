@@ -10,7 +10,8 @@ import torch
 from proofs_checks.manifolds.algebra import trajectories as t
 from proofs_checks.manifolds.experiments.figure_2 import entropy
 from proofs_checks.manifolds.marked_sum import MarkedSum
-from proofs_checks.manifolds.support import SCALES, measured, proves
+from proofs_checks.manifolds.recorded_results import SCALES, measured
+from proofs_checks.support.symbolic_evidence import proves
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.profiles import scale
 from symgauge.symbolic.identities import d, d_k, matrix, n

@@ -8,7 +8,8 @@ from itertools import pairwise
 import sympy as sp
 
 from proofs_checks.manifolds.algebra import commutators as c
-from proofs_checks.manifolds.support import instance, proves
+from proofs_checks.manifolds.exact_instances import instance
+from proofs_checks.support.symbolic_evidence import proves
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.profiles import scale
 

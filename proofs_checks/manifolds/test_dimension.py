@@ -7,10 +7,11 @@ from random import Random
 import sympy as sp
 import torch
 
-from proofs_checks.manifolds import printed
+from proofs_checks.manifolds import reported
 from proofs_checks.manifolds.algebra import trajectories as t
-from proofs_checks.manifolds.support import SCALES, measured, proves
+from proofs_checks.manifolds.recorded_results import SCALES, measured
 from proofs_checks.manifolds.trajectories import random_walk_spectrum, rank_at, spectrum
+from proofs_checks.support.symbolic_evidence import proves
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.profiles import scale
 from symgauge.symbolic.identities import d, d_k, matrix, n
@@ -128,10 +129,10 @@ def test_invariance_of_r90(evidence: EvidenceLog) -> None:
 
 @checks("collapse")
 def test_random_walk(evidence: EvidenceLog) -> None:
-    low, high = t.share_bounds(printed.SNAPSHOTS, 5), t.share_bounds(printed.SNAPSHOTS, 6)
+    low, high = t.share_bounds(reported.SNAPSHOTS, 5), t.share_bounds(reported.SNAPSHOTS, 6)
     evidence.exact(
         "a path without any collapse has the largest $r_{90}$ that 40 snapshots allow",
-        figures={"r90 of a random walk": at_least(rank_at(random_walk_spectrum(printed.SNAPSHOTS)), 36)},
+        figures={"r90 of a random walk": at_least(rank_at(random_walk_spectrum(reported.SNAPSHOTS)), 36)},
         counterexample="a walk of independent steps never collapses: 40 snapshots of it have $r_{90} = 6$ in every "
         "large "
         "dimension",
@@ -149,7 +150,7 @@ def test_random_walk(evidence: EvidenceLog) -> None:
         all(gap == 0 for gap in t.laplacian_eigenvector_gaps()),
         on="correction",
     )
-    first = t.share_bounds(printed.SNAPSHOTS, 1)
+    first = t.share_bounds(reported.SNAPSHOTS, 1)
     evidence.exact(
         "interval arithmetic: five components hold less than 90 % of the variance, six more",
         on="correction",
@@ -162,8 +163,8 @@ def test_random_walk(evidence: EvidenceLog) -> None:
     )
     generator = torch.Generator().manual_seed(0)
     wide = scale(20_000, 200_000)
-    walk = torch.randn(printed.SNAPSHOTS, wide, generator=generator).cumsum(0)
-    line = torch.arange(printed.SNAPSHOTS).unsqueeze(1) * torch.randn(1, 50, generator=generator)
+    walk = torch.randn(reported.SNAPSHOTS, wide, generator=generator).cumsum(0)
+    line = torch.arange(reported.SNAPSHOTS).unsqueeze(1) * torch.randn(1, 50, generator=generator)
     evidence.numeric(
         f"a walk drawn in {wide:,} dimensions, and a straight line",
         on="correction",
@@ -177,7 +178,7 @@ def test_random_walk(evidence: EvidenceLog) -> None:
         on="correction",
         figures={"ratio": at_most(round(null / trained, 2), 1.0)},
     )
-    independent = torch.randn(printed.SNAPSHOTS, wide, generator=generator)
+    independent = torch.randn(reported.SNAPSHOTS, wide, generator=generator)
     evidence.control(
         "independent snapshots in place of a walk", figures={"r90": at_least(rank_at(spectrum(independent)), 30)}
     )
@@ -210,20 +211,20 @@ def _columns_shuffled(rows: sp.Matrix) -> sp.Matrix:
 
 @checks("capped")
 def test_rank_is_capped(evidence: EvidenceLog) -> None:
-    def printed_rank(values: torch.Tensor) -> int:
+    def reported_rank(values: torch.Tensor) -> int:
         share = (values / values.sum()).sort(descending=True).values[:8].cumsum(0)
         return int((share < 0.9 - 1e-12).sum()) + 1
 
     flat = torch.ones(20, dtype=torch.float64)
     evidence.exact(
         "twenty equal variances",
-        figures={"r90 by the code and by definition": equal(printed_rank(flat), rank_at(flat))},
+        figures={"r90 by the code and by definition": equal(reported_rank(flat), rank_at(flat))},
         counterexample="twenty equal variances: 9 in place of 18",
     )
     cases = [random_walk_spectrum(k) for k in range(2, 60)]
     evidence.exact(
         "random walks of 2 to 59 snapshots",
-        all(printed_rank(v) == rank_at(v) for v in cases),
+        all(reported_rank(v) == rank_at(v) for v in cases),
         on="condition",
         cases=len(cases),
     )

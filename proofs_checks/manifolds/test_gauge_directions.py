@@ -7,7 +7,8 @@ from random import Random
 import sympy as sp
 
 from proofs_checks.manifolds.algebra import commutators as c
-from proofs_checks.manifolds.support import instance, proves
+from proofs_checks.manifolds.exact_instances import instance
+from proofs_checks.support.symbolic_evidence import proves
 from symgauge.claims import EvidenceLog, at_least, checks, equal
 from symgauge.profiles import scale
 from symgauge.symbolic.instances import general_matrix

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from proofs_checks.manifolds.support import SCALES, measured, table
+from proofs_checks.manifolds.recorded_results import SCALES, measured, table
 from symgauge.claims import EvidenceLog, at_least, at_most, checks
 
 

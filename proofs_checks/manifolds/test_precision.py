@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from proofs_checks.manifolds.commutators import commutator
-from proofs_checks.manifolds.support import SCALES, measured
+from proofs_checks.manifolds.recorded_results import SCALES, measured
 from symgauge.claims import EvidenceLog, at_least, at_most, checks
 
 ETA = 1e-3

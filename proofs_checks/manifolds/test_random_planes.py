@@ -8,16 +8,16 @@ from random import Random
 import sympy as sp
 import torch
 
-from proofs_checks.manifolds import printed
+from proofs_checks.manifolds import reported
 from proofs_checks.manifolds.algebra.trajectories import beta_moment, mean_over_coordinate_planes
 from proofs_checks.manifolds.commutators import random_share, share_in
 from proofs_checks.manifolds.marked_sum import Sizes
-from proofs_checks.manifolds.support import SCALES, measured
+from proofs_checks.manifolds.recorded_results import SCALES, measured
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.profiles import scale
 from symgauge.symbolic.instances import general_matrix
 
-K, P, LIVE = printed.BASELINE_PLANE, printed.PARAMETERS, printed.LIVE
+K, P, LIVE = reported.BASELINE_PLANE, reported.PARAMETERS, reported.LIVE
 
 
 @checks("random-plane")
@@ -78,10 +78,10 @@ def test_dead_parameters(evidence: EvidenceLog) -> None:
         "the counts, from the shapes of our module",
         on="correction",
         figures={
-            "made": equal(sizes.parameters + sizes.dead, printed.PARAMETERS),
-            "dead": equal(sizes.dead, printed.DEAD),
-            "live": equal(sizes.parameters, printed.LIVE),
-            "attention": equal(sizes.attention, printed.ATTENTION),
+            "made": equal(sizes.parameters + sizes.dead, reported.PARAMETERS),
+            "dead": equal(sizes.dead, reported.DEAD),
+            "live": equal(sizes.parameters, reported.LIVE),
+            "attention": equal(sizes.attention, reported.ATTENTION),
         },
     )
     inflation = math.sqrt(P / LIVE)
@@ -117,36 +117,36 @@ def test_parameterization(evidence: EvidenceLog) -> None:
 def test_ten_times(evidence: EvidenceLog) -> None:
     evidence.audit(
         "the peak in the caption of Figure 5 against “up to 10” in the abstract",
-        figures={"peak": at_most(printed.PEAK, 10)},
+        figures={"peak": at_most(reported.PEAK, 10)},
     )
     evidence.audit(
         "norm ratio called energy: 9.7 against its square",
-        figures={"energy ratio": equal(round(printed.EARLY**2, 1), printed.EARLY)},
+        figures={"energy ratio": equal(round(reported.EARLY**2, 1), reported.EARLY)},
     )
-    for name, plane in (("in use", LIVE), ("attention", printed.ATTENTION)):
+    for name, plane in (("in use", LIVE), ("attention", reported.ATTENTION)):
         factor = math.sqrt(P / plane)
         expected = {"in use": (5.8, 1.26), "attention": (5.5, 1.19)}[name]
         evidence.exact(
-            f"printed ratios over $\\sqrt{{P/P'}}$, planes among parameters {name}",
+            f"reported ratios over $\\sqrt{{P/P'}}$, planes among parameters {name}",
             on="correction",
             figures={
-                "early": equal(round(printed.EARLY / factor, 1), expected[0]),
-                "late": equal(round(printed.LATE / factor, 2), expected[1]),
+                "early": equal(round(reported.EARLY / factor, 1), expected[0]),
+                "late": equal(round(reported.LATE / factor, 2), expected[1]),
             },
         )
     evidence.exact(
         "squares",
         on="correction",
-        figures={"early": equal(round(printed.EARLY**2), 94), "late": equal(round(printed.LATE**2, 1), 4.4)},
+        figures={"early": equal(round(reported.EARLY**2), 94), "late": equal(round(reported.LATE**2, 1), 4.4)},
     )
 
 
 @checks("abs-92")
 def test_perpendicular(evidence: EvidenceLog) -> None:
-    largest = printed.SHARE[1]
+    largest = reported.SHARE[1]
     evidence.audit(
-        r"$1-\rho$, the printed quantity, at the text's largest $\rho_{exec} = 0.13$",
-        figures={"1 − ρ": at_least(round(1 - largest, 2), printed.PERPENDICULAR)},
+        r"$1-\rho$, the reported quantity, at the text's largest $\rho_{exec} = 0.13$",
+        figures={"1 − ρ": at_least(round(1 - largest, 2), reported.PERPENDICULAR)},
     )
     cases = [(sp.Rational(3, 5), sp.Rational(4, 5)), (sp.Rational(5, 13), sp.Rational(12, 13))]
     evidence.exact(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from proofs_checks.manifolds.marked_sum import AttentionOnly, MarkedSum, Sizes
-from proofs_checks.manifolds.support import SCALES, measured, table
+from proofs_checks.manifolds.recorded_results import SCALES, measured, table
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 
 

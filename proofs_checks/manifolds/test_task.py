@@ -6,10 +6,10 @@ from itertools import pairwise
 
 import torch
 
-from proofs_checks.manifolds import printed
+from proofs_checks.manifolds import reported
 from proofs_checks.manifolds.experiments.gauges import RAW
 from proofs_checks.manifolds.marked_sum import MarkedSum
-from proofs_checks.manifolds.support import SCALES, table
+from proofs_checks.manifolds.recorded_results import SCALES, table
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.profiles import scale
 
@@ -60,20 +60,20 @@ def test_task(evidence: EvidenceLog) -> None:
 @checks("training")
 def test_training(evidence: EvidenceLog) -> None:
     evidence.audit(
-        f"optimizer: {printed.OPTIMIZER['3.2']} (text), {printed.OPTIMIZER['code']} (code)",
-        printed.OPTIMIZER["3.2"] == printed.OPTIMIZER["code"],
+        f"optimizer: {reported.OPTIMIZER['3.2']} (text), {reported.OPTIMIZER['code']} (code)",
+        reported.OPTIMIZER["3.2"] == reported.OPTIMIZER["code"],
     )
     evidence.audit(
         "tokens; steps between checkpoints",
         figures={
-            "T": equal(printed.LENGTH["3.1"], printed.LENGTH["code"]),
-            "interval": equal(printed.INTERVAL["3.2"], printed.INTERVAL["code"]),
+            "T": equal(reported.LENGTH["3.1"], reported.LENGTH["code"]),
+            "interval": equal(reported.INTERVAL["3.2"], reported.INTERVAL["code"]),
         },
     )
     evidence.audit(
         "checkpoints of 20,000 steps",
         on="correction",
-        figures={"n": equal(20_000 // printed.INTERVAL["code"], printed.SNAPSHOTS)},
+        figures={"n": equal(20_000 // reported.INTERVAL["code"], reported.SNAPSHOTS)},
     )
     for size, chance in zip(SCALES, (0.25, 0.125), strict=True):
         accuracy, path = (table("figure-1", title, size) for title in ("Final accuracy", "r90: mean"))

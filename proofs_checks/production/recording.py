@@ -8,7 +8,7 @@ from typing import Any
 
 from sympy import latex
 
-from proofs_checks.production.instances import Instance
+from proofs_checks.support.measured_instances import Instance
 from symgauge.architecture import Architecture
 from symgauge.claims import Claim, EvidenceLog, at_least, equal
 from symgauge.full_size import FullSize, full_size

@@ -180,6 +180,9 @@ def test_claims_and_checks_that_do_not_fit_are_refused(run, pytester, names, bod
     assert result.ret == 4
     result.stderr.fnmatch_lines([f"ERROR: {said}"])
     assert len(result.errlines) <= 2
+    workers = pytester.runpytest_subprocess(*plugins, "-p", "xdist.plugin", "-n", "1")
+    assert workers.ret == 4
+    workers.stdout.fnmatch_lines([f"symgauge: {said}"])
 
 
 def test_checks_outside_of_test_files_are_refused(run, pytester) -> None:

@@ -1,8 +1,8 @@
 """Balancing the Gram matrices of queries and keys: which A makes AᵀG_QA = A⁻¹G_KA⁻ᵀ (equation (83)), and which not.
 
 With T the geometric mean G_Q⁻¹ # G_K, the positive solution of T G_Q T = G_K, the right choice is A = T^½ (times any
-orthogonal matrix). A = T (Algorithm 2) swaps the two Gram matrices; the printed formula (84) does neither. Matrices are
-kept rational by building G_Q = H⁴ and T = S² from rational positive definite H and S, so that every root is rational.
+orthogonal matrix). A = T (Algorithm 2) swaps the two Gram matrices; formula (84) as published does neither. Matrices
+are kept rational: G_Q = H⁴ and T = S² are built from rational positive definite H and S, so every root is rational.
 """
 
 from __future__ import annotations

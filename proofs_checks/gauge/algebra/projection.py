@@ -36,7 +36,7 @@ def orthogonal_projection(weights: Pair, update: Pair) -> Pair:
 
 
 def algorithm_3(weights: Pair, update: Pair) -> Pair:
-    """As printed: X = W_Q⁺G_Q, Y = −W_K⁺G_K, Z = (X + Yᵀ)/2, then subtract the vertical vector of Z."""
+    """As published: X = W_Q⁺G_Q, Y = −W_K⁺G_K, Z = (X + Yᵀ)/2, then subtract the vertical vector of Z."""
     x, y = pseudo_inverse(weights[0]) * update[0], -pseudo_inverse(weights[1]) * update[1]
     return remove(weights, update, (x + y.T) / 2)
 

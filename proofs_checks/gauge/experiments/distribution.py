@@ -47,23 +47,23 @@ def distribution(errors: Tensor) -> Distribution:
     )
 
 
-def compared(name: str, printed: Sequence[str], found: Distribution, note: str = "") -> list[Comparison]:
-    """Maximum, mean and standard deviation beside the printed ones."""
+def compared(name: str, reported: Sequence[str], found: Distribution, note: str = "") -> list[Comparison]:
+    """Maximum, mean and standard deviation beside the reported ones."""
     ours = (found.maximum, found.mean, found.std)
     labels = ("maximum", "mean", "standard deviation")
     return [
         Comparison(f"{name}: {label}", float(text), value, FACTOR, note=note)
-        for label, text, value in zip(labels, printed, ours, strict=True)
+        for label, text, value in zip(labels, reported, ours, strict=True)
     ]
 
 
 RATIO_COLUMNS = ["maximum", "mean", "standard deviation", "ratio of maxima", "of means", "of standard deviations"]
 
 
-def over_printed(printed: Sequence[str], found: Distribution) -> list[float]:
-    """A row under RATIO_COLUMNS: ours, then ours over the printed ones."""
+def over_reported(reported: Sequence[str], found: Distribution) -> list[float]:
+    """A row under RATIO_COLUMNS: ours, then ours over the reported ones."""
     ours = [found.maximum, found.mean, found.std]
-    return [*ours, *(value / float(text) for value, text in zip(ours, printed, strict=True))]
+    return [*ours, *(value / float(text) for value, text in zip(ours, reported, strict=True))]
 
 
 COLUMNS = ["trials", "maximum", "mean", "standard deviation", "max in ε", "(max − mean) / std"]

@@ -8,10 +8,10 @@ from torch import Tensor
 from proofs_checks.gauge.experiments.distribution import Distribution, distribution
 from proofs_checks.gauge.experiments.elements import Elements, sample
 from proofs_checks.gauge.experiments.layer import Sizes
-from proofs_checks.gauge.experiments.printed import TABLE_2, TABLE_3
 from proofs_checks.gauge.experiments.subject import SIZES, SMALL_SPREAD, counts, generator, logit_deviation, subject
 from proofs_checks.gauge.experiments.table_3 import SECTORS
 from proofs_checks.gauge.experiments.trials import TOKENS
+from proofs_checks.gauge.reported import TABLE_2, TABLE_3
 from symgauge.experiments.result import Comparison, Figure, Panel, Result, Series, Table
 from symgauge.experiments.suite import Experiment, Setting
 
@@ -97,12 +97,12 @@ def _length_table(by_length: dict[tuple[str, int, str], Distribution]) -> Table:
         means = [by_length[name, length, part].mean for part in PARTS]
         both = by_length[name, length, PARTS[-1]]
         rows.append([name, length, *means, both.std / both.mean])
-    printed = ", ".join(f"{name} {float(row[2]) / float(row[1]):.3f}" for name, row in TABLE_2.items())
+    reported = ", ".join(f"{name} {float(row[2]) / float(row[1]):.3f}" for name, row in TABLE_2.items())
     return Table(
         "Mean error and relative spread by length",
         ["configuration", "tokens", *PARTS, "std / mean, QK + VO"],
         rows,
-        note=f"Standard deviation over mean in the source's Table 2: {printed}.",
+        note=f"Standard deviation over mean in the source's Table 2: {reported}.",
     )
 
 
@@ -113,19 +113,19 @@ def _findings(
 ) -> list[str]:
     curve = [found for (n, _, part), found in by_scale.items() if (n, part) == (name, "QK only")]
     flat, steep = curve[0], curve[-1]
-    printed = float(TABLE_2[name][2]) / float(TABLE_2[name][1])
+    reported = float(TABLE_2[name][2]) / float(TABLE_2[name][1])
     spreads = {
         length: found.std / found.mean
         for (n, length, part), found in by_length.items() if (n, part) == (name, "QK + VO")
     }  # fmt: skip
-    nearest = min(spreads, key=lambda length: abs(spreads[length] - printed))
+    nearest = min(spreads, key=lambda length: abs(spreads[length] - reported))
     return [
         f"The query-key error goes from {flat[1].mean:.1e} to {steep[1].mean:.1e} as the scores' deviation goes from "
         f"{flat[0]:.2g} to {steep[0]:.2g}: what it measures is the scale of the scores. The source's "
         f"{TABLE_3['QK only'][1]} belongs to nearly uniform attention.",
         "The value-output error does not depend on the scale.",
         f"The spread of errors falls with the length: {spreads[LENGTHS[0]]:.2g} of the mean with {LENGTHS[0]} "
-        f"tokens, {spreads[LENGTHS[-1]]:.2g} with {LENGTHS[-1]}. The printed {printed:.2g} ({name}) would fit about "
+        f"tokens, {spreads[LENGTHS[-1]]:.2g} with {LENGTHS[-1]}. The reported {reported:.2g} ({name}) would fit about "
         f"{nearest} tokens.",
     ]
 
@@ -143,15 +143,15 @@ def _figure(
         points = [(n_tokens, f.std / f.mean) for (n, n_tokens, p), f in by_length.items() if (n, p) == (name, part)]
         return Series(part, [x for x, _ in points], [y for _, y in points], "line+points")
 
-    printed = {f"{part}, printed": float(TABLE_3[part][1]) for part in PARTS[:2]}
-    spreads = {f"{n}, printed (Table 2)": float(row[2]) / float(row[1]) for n, row in TABLE_2.items()}
+    reported = {f"{part}, reported": float(TABLE_3[part][1]) for part in PARTS[:2]}
+    spreads = {f"{n}, reported (Table 2)": float(row[2]) / float(row[1]) for n, row in TABLE_2.items()}
     return Figure(
         "logit-scale",
         f"{name}, {SIZES[name]}. Left: the query-key error grows with the scores, the value-output error does not. "
         "Right: the longer the sequences, the less the errors spread.",
         [
             Panel("Error by scale of the scores", "standard deviation of the scores", "mean relative error",
-                  [scale(part) for part in PARTS], "log", "log", levels=printed),
+                  [scale(part) for part in PARTS], "log", "log", levels=reported),
             Panel("Spread by length", "sequence length (tokens)", "standard deviation / mean of the error",
                   [length(part) for part in PARTS], "log", "log", levels=spreads),
         ],

@@ -16,7 +16,7 @@ MIXING = 0.1
 def mixings(generator: torch.Generator, sizes: Sizes, count: int, *, norm: str = "frobenius") -> Pair:
     """(89): P (count, h d_v, h d_v), identity blocks on the diagonal, 0.1 R_ij off it.
 
-    norm: "frobenius", ‖R_ij‖_F = 1 as printed; "entries", independent N(0, 1) entries.
+    norm: "frobenius", ‖R_ij‖_F = 1 as reported; "entries", independent N(0, 1) entries.
     """
     h, _, d_v, _ = sizes
     r = normal(generator, count, h, h, d_v, d_v, device=generator.device)

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from proofs_checks.gauge.experiments.elements import Elements, act, act_on_biases
 from proofs_checks.gauge.experiments.layer import Layer, Sizes, draw, normal
-from proofs_checks.gauge.experiments.printed import CONFIGURATIONS
 from proofs_checks.gauge.experiments.trials import PLAIN, TOKENS, Biases, Form, Packed, pack, relative_errors
+from proofs_checks.gauge.reported import CONFIGURATIONS
 from symgauge.experiments.suite import Setting
 
 SIZES = {name: Sizes(*sizes) for name, (sizes, _) in CONFIGURATIONS.items()}

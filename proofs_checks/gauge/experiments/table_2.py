@@ -12,11 +12,11 @@ from proofs_checks.gauge.experiments.distribution import (
     compared,
     distribution,
     histogram,
-    over_printed,
+    over_reported,
 )
 from proofs_checks.gauge.experiments.elements import GENERAL_CONDITION, sample
-from proofs_checks.gauge.experiments.printed import TABLE_2
 from proofs_checks.gauge.experiments.subject import OPEN, SHORT, SIZES, Subject, counts, generator, subject
+from proofs_checks.gauge.reported import TABLE_2
 from symgauge.experiments.result import Figure, Panel, Result, Table
 from symgauge.experiments.suite import Experiment, Setting
 
@@ -83,7 +83,7 @@ def _short_table(short: dict[str, Distribution]) -> Table:
     return Table(
         f"With {SHORT} tokens, under (87)",
         ["configuration", *RATIO_COLUMNS],
-        [[name, *over_printed(TABLE_2[name], found)] for name, found in short.items()],
+        [[name, *over_reported(TABLE_2[name], found)] for name, found in short.items()],
         note="The length was chosen after the fact, for the standard deviations.",
     )
 
@@ -107,12 +107,12 @@ def _findings(
     blind = max(control[name, "source"].maximum for name in SIZES)
     seen = min(control[name, "general"].median for name in SIZES)
     largest = max(summaries[name, "general"].maximum for name in SIZES)
-    shortened = [max(r, 1 / r) for name, found in short.items() for r in over_printed(TABLE_2[name], found)[3:]]
+    shortened = [max(r, 1 / r) for name, found in short.items() for r in over_reported(TABLE_2[name], found)[3:]]
     return [
-        f"The printed means are obtained within {100 * max(abs(r - 1) for r in ratios):.0f} %.",
-        f"The printed standard deviations are {1 / max(spreads):.1f} to {1 / min(spreads):.1f} times ours: the "
+        f"The reported means are obtained within {100 * max(abs(r - 1) for r in ratios):.0f} %.",
+        f"The reported standard deviations are {1 / max(spreads):.1f} to {1 / min(spreads):.1f} times ours: the "
         f"errors vary less from trial to trial than the source says. Short sequences spread more: with {SHORT} "
-        f"tokens all nine printed numbers are obtained within a factor of {max(shortened):.1f}.",
+        f"tokens all nine reported numbers are obtained within a factor of {max(shortened):.1f}.",
         f"The source's sampler cannot notice a wrong inverse: with $A^{{-1}}$ for $A^{{-\\top}}$ its errors stay "
         f"below {blind:.1e}. Under general elements the same mistake changes the outputs by {seen:.2g} or more.",
         f"General elements keep the function too; their errors reach {largest:.1e}, in proportion to their condition.",

@@ -12,10 +12,9 @@ from proofs_checks.gauge.experiments.distribution import (
     compared,
     distribution,
     histogram,
-    over_printed,
+    over_reported,
 )
 from proofs_checks.gauge.experiments.elements import sample
-from proofs_checks.gauge.experiments.printed import TABLE_3
 from proofs_checks.gauge.experiments.subject import (
     FLAT,
     OPEN,
@@ -26,6 +25,7 @@ from proofs_checks.gauge.experiments.subject import (
     logit_deviation,
     subject,
 )
+from proofs_checks.gauge.reported import TABLE_3
 from symgauge.experiments.result import Figure, Panel, Result, Table
 from symgauge.experiments.suite import Experiment, Setting
 
@@ -83,7 +83,7 @@ def _flat_table(flat: dict[str, Distribution]) -> Table:
     return Table(
         f"{COMPARED}, {SHORT} tokens, weights of ${FLAT}/\\sqrt d$",
         ["sector", *RATIO_COLUMNS],
-        [[sector, *over_printed(TABLE_3[sector], found)] for sector, found in flat.items()],
+        [[sector, *over_reported(TABLE_3[sector], found)] for sector, found in flat.items()],
         note="Length and scale were chosen after the fact.",
     )
 
@@ -92,7 +92,7 @@ def _findings(
     summaries: dict[tuple[str, str], Distribution], flat: dict[str, Distribution], deviation: float
 ) -> list[str]:
     qk, vo, both, order = (summaries[COMPARED, sector] for sector in SECTORS)
-    near = [max(r, 1 / r) for s, found in flat.items() for r in over_printed(TABLE_3[s], found)[3:5]]
+    near = [max(r, 1 / r) for s, found in flat.items() for r in over_reported(TABLE_3[s], found)[3:5]]
     predicted = (qk.mean**2 + vo.mean**2) ** 0.5
     return [
         f"The errors of both sectors together ({both.mean:.2e}) are those of the two added as independent, "
@@ -101,7 +101,7 @@ def _findings(
         f"The query-key error is {qk.mean:.2e} with weights of $1/\\sqrt d$, and {flat['QK only'].mean:.2e} with "
         f"nearly uniform attention (scores of standard deviation {deviation:.2f}); the source has "
         f"{TABLE_3['QK only'][1]}. It measures the scale of the scores, see the experiment on logit scale.",
-        f"With {SHORT} tokens and weights of ${FLAT}/\\sqrt d$ all printed maxima and means are obtained within a "
+        f"With {SHORT} tokens and weights of ${FLAT}/\\sqrt d$ all reported maxima and means are obtained within a "
         f"factor of {max(near):.1f}; Table 2 fits better with weights of $1/\\sqrt d$.",
         f"A permutation costs {order.mean:.2e}: it only reorders one sum of $h$ terms.",
     ]

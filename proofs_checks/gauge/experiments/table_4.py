@@ -11,7 +11,6 @@ from proofs_checks.gauge.experiments import outside
 from proofs_checks.gauge.experiments.distribution import Distribution, distribution
 from proofs_checks.gauge.experiments.elements import Elements, Pair, act
 from proofs_checks.gauge.experiments.layer import Layer
-from proofs_checks.gauge.experiments.printed import TABLE_4
 from proofs_checks.gauge.experiments.subject import (
     OPEN,
     SIZES,
@@ -23,6 +22,7 @@ from proofs_checks.gauge.experiments.subject import (
     rotary_form,
     subject,
 )
+from proofs_checks.gauge.reported import TABLE_4
 from symgauge.experiments.result import Comparison, Figure, Panel, Result, Series, Table
 from symgauge.experiments.suite import Experiment, Setting
 
@@ -48,10 +48,10 @@ LAW = {
     "commuting": "control: $aI + bJ$, which commutes",
 }
 NORM = {
-    "frobenius": "$\\lVert R_{ij}\\rVert_F = 1$, as printed",
+    "frobenius": "$\\lVert R_{ij}\\rVert_F = 1$, as reported",
     "entries": "entries N(0, 1)",
 }
-Row = tuple[str, str, str, str]  # configuration, scale, printed row, construction
+Row = tuple[str, str, str, str]  # configuration, scale, reported row, construction
 
 
 def run(setting: Setting) -> Result:
@@ -79,9 +79,9 @@ def run(setting: Setting) -> Result:
         figures=[_figure(summaries)],
         settings={"seed": setting.seed},
         open_choices={
-            "configuration": f"{COMPARED} beside the printed values; the tables have {', '.join(names)}",
+            "configuration": f"{COMPARED} beside the reported values; the tables have {', '.join(names)}",
             "how $P$ acts": "$W_VP$, with $P^{-1}W_O$ and without",
-            "law of $R_{ij}$": "normal entries, scaled to the printed norm",
+            "law of $R_{ij}$": "normal entries, scaled to the reported norm",
             "law of $A_i$ in (90)": "three laws, in the table",
             "which maps “apply globally to all parameters” means": "six readings, in the table",
             **OPEN,
@@ -91,7 +91,7 @@ def run(setting: Setting) -> Result:
 
 
 def changes(drawn: Subject, count: int, g: torch.Generator) -> Iterator[tuple[str, str, Tensor]]:
-    """Printed row, construction, relative changes (E, N)."""
+    """Reported row, construction, relative changes (E, N)."""
     for norm in NORM:
         mixing = outside.mixings(g, drawn.sizes, count, norm=norm)
         yield MIXING, f"{norm}, compensated", drawn.errors(_mixed(drawn.layer, mixing, True))
@@ -114,7 +114,7 @@ AS_DESCRIBED = {
     ROTARY: "positive",
     ROTATION: "everywhere",
 }
-# What comes near each printed row: configuration, scale of the weights, row and construction. Found by trying.
+# What comes near each reported row: configuration, scale of the weights, row and construction. Found by trying.
 NEAR: dict[str, tuple[Row, ...]] = {
     MIXING: (("Small", "1/√d", MIXING, "entries"), ("Medium", "1/√d", ROTATION, "heads back")),
     ROTARY: (("Small", "0.02", ROTARY, "positive"), ("Medium", "0.02", ROTARY, "positive")),
@@ -124,26 +124,26 @@ NEAR: dict[str, tuple[Row, ...]] = {
 
 def _comparisons(summaries: dict[Row, Distribution]) -> list[Comparison]:
     rows = []
-    for printed, construction in AS_DESCRIBED.items():
-        found = summaries[COMPARED, "1/√d", printed, construction]
+    for reported, construction in AS_DESCRIBED.items():
+        found = summaries[COMPARED, "1/√d", reported, construction]
         for text, ours, what in zip(
-            TABLE_4[printed], found.quantiles(), ("median", "95th percentile", "maximum"), strict=True
+            TABLE_4[reported], found.quantiles(), ("median", "95th percentile", "maximum"), strict=True
         ):
-            rows.append(Comparison(f"{printed}, as described: {what}", float(text), ours, FACTOR))
+            rows.append(Comparison(f"{reported}, as described: {what}", float(text), ours, FACTOR))
     return rows
 
 
 def _near(summaries: dict[Row, Distribution]) -> Table:
     rows = []
-    for printed, candidates in NEAR.items():
+    for reported, candidates in NEAR.items():
         for candidate in candidates:
             name, scale, _, construction = candidate
             ours = summaries[candidate].quantiles()
-            ratios = [a / float(b) for a, b in zip(ours, TABLE_4[printed], strict=True)]
-            rows.append([printed, _words(construction), name, scale, *ours, *ratios])
+            ratios = [a / float(b) for a, b in zip(ours, TABLE_4[reported], strict=True)]
+            rows.append([reported, _words(construction), name, scale, *ours, *ratios])
     return Table(
-        "What comes nearest to the printed rows",
-        ["printed row", "construction", "configuration", "weights", "median", "95th percentile", "maximum",
+        "What comes nearest to the reported rows",
+        ["reported row", "construction", "configuration", "weights", "median", "95th percentile", "maximum",
          "ratio of medians", "of percentiles", "of maxima"],
         rows,
         note="Chosen after the fact among the readings below, so no reproduction: it shows what the source may have "
@@ -156,13 +156,13 @@ def _words(construction: str) -> str:
     return (NORM | LAW | READING)[kind] + comma + rest
 
 
-def _table(printed: str, summaries: dict[Row, Distribution], scores: dict[tuple[str, str], float]) -> Table:
-    rows: list[list[str | float]] = [["printed", "", "", "", *map(float, TABLE_4[printed])]]
+def _table(reported: str, summaries: dict[Row, Distribution], scores: dict[tuple[str, str], float]) -> Table:
+    rows: list[list[str | float]] = [["reported", "", "", "", *map(float, TABLE_4[reported])]]
     for (name, scale, row, construction), found in summaries.items():
-        if row == printed:
+        if row == reported:
             rows.append([_words(construction), name, scale, scores[name, scale], *found.quantiles()])
     return Table(
-        printed,
+        reported,
         ["construction", "configuration", "weights", "deviation of scores", "median", "95th percentile", "maximum"],
         rows,
     )
@@ -183,11 +183,11 @@ def _findings(summaries: dict[Row, Distribution]) -> list[str]:
         f"Cross-head mixing by (89) changes the outputs by {described[0]:.2g} to {described[1]:.2g}, not by 1.01: "
         "each block maps a vector to $0.1/\\sqrt{d_v}$ of its length. With normal entries in place of unit norm, "
         f"and $W_O$ left alone, it is {entries[0]:.2g} to {entries[-1]:.2g}, by configuration. A random orthogonal "
-        f"matrix among the joined heads, compensated in $W_O$, gives {among:.2f}: the printed row fits that.",
+        f"matrix among the joined heads, compensated in $W_O$, gives {among:.2f}: the reported row fits that.",
         f"One orthogonal matrix on all parameters gives {median('1/√d', ROTATION, 'everywhere'):.2f}, that is "
-        "$\\sqrt2$: two unrelated outputs of equal size. The printed 0.89 needs outputs that still agree in part.",
+        "$\\sqrt2$: two unrelated outputs of equal size. The reported 0.89 needs outputs that still agree in part.",
         "The change under (90) measures the scale of the scores and the law of the blocks, both unstated. With "
-        f"weights of 0.02 and of $1/\\sqrt d$: {laws}. The printed 0.034 is met by positive definite blocks with "
+        f"weights of 0.02 and of $1/\\sqrt d$: {laws}. The reported 0.034 is met by positive definite blocks with "
         f"weights of 0.02 in the Small configuration ({median('0.02', ROTARY, 'positive', 'Small'):.2g}). Blocks "
         f"$aI+bJ$ change {median('1/√d', ROTARY, 'commuting'):.0e}: they are what (90) has to avoid.",
         "That a few families change the function says nothing of the maps not tried. Maximality is a statement on a "
@@ -226,14 +226,14 @@ def _figure(summaries: dict[Row, Distribution]) -> Figure:
             )
             for scale in SCALES
         ]
-        printed = {"printed median": float(TABLE_4[row][0])}
+        reported = {"reported median": float(TABLE_4[row][0])}
         ticks = {name: float(number) for number, name in enumerate(names.values())}
         axes = ("reading", "median relative change")
-        panels.append(Panel(row, *axes, series, y_scale="log", levels=printed, ticks=ticks))
+        panels.append(Panel(row, *axes, series, y_scale="log", levels=reported, ticks=ticks))
     return Figure(
         "outside-the-group",
         f"Median relative change ({COMPARED}) under each reading of the three constructions; the dashed line is "
-        "printed. comp.: compensated in $W_O$; back: with $Q^\\top$ in $W_O$; $aI+bJ$ is a symmetry.",
+        "reported. comp.: compensated in $W_O$; back: with $Q^\\top$ in $W_O$; $aI+bJ$ is a symmetry.",
         panels,
     )
 

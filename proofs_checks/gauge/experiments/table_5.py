@@ -5,15 +5,15 @@ from __future__ import annotations
 import torch
 
 from proofs_checks.gauge.experiments.distribution import FACTOR
-from proofs_checks.gauge.experiments.printed import TABLE_5
 from proofs_checks.gauge.experiments.subject import OPEN, SIZES, counts
 from proofs_checks.gauge.experiments.timing import Timing, timed
 from proofs_checks.gauge.experiments.trials import TOKENS
+from proofs_checks.gauge.reported import TABLE_5
 from symgauge.experiments.result import Comparison, Result, Table
 from symgauge.experiments.suite import Experiment, Setting
 
 SMALL = {"Small": (32, 10), "Medium": (20, 6), "Large": (16, 3)}  # inputs, elements
-ALL = 10**5  # trials that the printed times are for
+ALL = 10**5  # trials that the reported times are for
 
 
 def run(setting: Setting) -> Result:
@@ -55,7 +55,7 @@ def _table(found: dict[str, Timing]) -> Table:
         for name, t in found.items()
     ]  # fmt: skip
     columns = ["configuration", "trials", "seconds", "of them drawing elements", "ms per trial",
-               "printed ms per transform", "TFLOP/s", "TFLOP/s of the product", "share in %"]  # fmt: skip
+               "reported ms per transform", "TFLOP/s", "TFLOP/s of the product", "share in %"]  # fmt: skip
     return Table("Time", columns, rows)
 
 
@@ -63,12 +63,12 @@ def _findings(found: dict[str, Timing], card: bool) -> list[str]:
     shares = ", ".join(f"{100 * t.share:.0f} % ({name})" for name, t in found.items())
     rate = f"The trials run at {shares} of the rate of a plain float64 product of the same shape."
     if not card:
-        return [rate, "The printed times are for an H100, so a processor's are not compared with them."]
+        return [rate, "The reported times are for an H100, so a processor's are not compared with them."]
     gains = ", ".join(f"{float(TABLE_5[name][0]) * t.trials / ALL / t.seconds:.0f}" for name, t in found.items())
     last = found["Large"]
     needed = last.rate * last.seconds / last.trials * ALL / float(TABLE_5["Large"][0]) / 1e12
     return [
-        f"The same trials take less time than printed by factors of {gains}. The printed times say nothing on what "
+        f"The same trials take less time than reported by factors of {gains}. The reported times say nothing on what "
         f"the protocol costs: 170.82 s for the largest configuration are {needed:.2g} TFLOP/s with {TOKENS} tokens.",
         rate,
     ]

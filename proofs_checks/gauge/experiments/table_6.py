@@ -17,9 +17,9 @@ from proofs_checks.gauge.experiments.distribution import (
 )
 from proofs_checks.gauge.experiments.elements import act, sample
 from proofs_checks.gauge.experiments.layer import Sizes
-from proofs_checks.gauge.experiments.printed import TABLE_6
 from proofs_checks.gauge.experiments.subject import OPEN, Subject, counts, generator, subject
 from proofs_checks.gauge.experiments.trials import Form
+from proofs_checks.gauge.reported import TABLE_6
 from symgauge.experiments.result import Comparison, Figure, Panel, Result, Table
 from symgauge.experiments.suite import Experiment, Setting
 
@@ -117,7 +117,7 @@ def _missing_table(left: list[str]) -> Table:
         "GPT-3 config": "run at paper scale only: its weights take 4.8 GB",
     }
     rows = [[name, float(TABLE_6[name][1]), why[name]] for name in left]
-    return Table("Rows without a value of ours", ["architecture", "printed maximum", "reason"], rows)
+    return Table("Rows without a value of ours", ["architecture", "reported maximum", "reason"], rows)
 
 
 def _control_table(control: dict[str, Distribution]) -> Table:

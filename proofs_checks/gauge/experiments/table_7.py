@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from proofs_checks.gauge.experiments.layer import Sizes
-from proofs_checks.gauge.experiments.printed import CARD_BYTES, TABLE_7
 from proofs_checks.gauge.experiments.spectrum import ROWS, TOKENS, Spectrum, spectrum
+from proofs_checks.gauge.reported import CARD_BYTES, TABLE_7
 from symgauge.experiments.result import Comparison, Figure, Panel, Result, Series, Table
 from symgauge.experiments.suite import Experiment, Setting
 
 # Sizes and predicted null dimension. The source leaves d_model out; F.1.2 has d = h d_v throughout.
-PRINTED = [(Sizes(h, k, v, h * v), count) for h, k, v, count in TABLE_7]
+REPORTED = [(Sizes(h, k, v, h * v), count) for h, k, v, count in TABLE_7]
 THRESHOLD = 1e-11  # below Table 7
 
 # The same numbers of heads and ratios d_v : d_k, narrower.
@@ -90,13 +90,13 @@ def run(setting: Setting) -> Result:
             "normalisation of the loss": "mean of squares / 2; the last table has the sum too",
         },
         findings=[
-            "The formula $h(d_k^2+d_v^2)$ gives the printed predictions, and is "
+            "The formula $h(d_k^2+d_v^2)$ gives the reported predictions, and is "
             + ("exact" if counted else "**not always** exact")
             + " at every width that was computed, in exact arithmetic and in the spectrum.",
-            "The printed observations cannot have come from a dense Hessian on the card named: it needs "
-            + ", ".join(f"{hessian_bytes(s) / 1e12:.3g}" for s, _ in PRINTED)
+            "The reported observations cannot have come from a dense Hessian on the card named: it needs "
+            + ", ".join(f"{hessian_bytes(s) / 1e12:.3g}" for s, _ in REPORTED)
             + " TB, the card has 0.095 TB. No other method is described, and counting 245,760 zeros among "
-            f"{PRINTED[2][0].parameters:,} eigenvalues needs one that sees them all.",
+            f"{REPORTED[2][0].parameters:,} eigenvalues needs one that sees them all.",
             "An absolute threshold of $10^{-11}$ is unsafe: it counts "
             + (f"wrongly at weight scale {', '.join(wrong)} of {len(unsafe)} tried" if wrong else "correctly here")
             + ", for the mean or for the summed loss. A gap is independent of both.",
@@ -105,7 +105,7 @@ def run(setting: Setting) -> Result:
 
 
 def _comparisons() -> list[Comparison]:
-    predicted = [Comparison(f"predicted, {sizes}", count, sizes.gauge, factor=1) for sizes, count in PRINTED]
+    predicted = [Comparison(f"predicted, {sizes}", count, sizes.gauge, factor=1) for sizes, count in REPORTED]
     memory = [
         Comparison(
             f"dense Hessian beside the card, {sizes}",
@@ -114,7 +114,7 @@ def _comparisons() -> list[Comparison]:
             unit="TB",
             note="must not be larger, since the spectrum is said to be observed",
         )
-        for sizes, _ in PRINTED
+        for sizes, _ in REPORTED
     ]
     return [*predicted, *memory]
 
@@ -138,7 +138,7 @@ def _spectra_table(spectra: list[Spectrum]) -> Table:
         rows.append([str(s.sizes), s.sizes.parameters, s.sizes.gauge, s.nullity, *zeros])
     columns = ["layer", "parameters", "predicted", "by the gap", 'largest "zero"', "summed loss", "smallest other"]
     note = (
-        'The printed largest "zeros" are $8.91$ to $10.2 \\times 10^{-13}$, at other widths and an unstated '
+        'The reported largest "zeros" are $8.91$ to $10.2 \\times 10^{-13}$, at other widths and an unstated '
         "normalisation. The gap is taken above the rounding level $\\varepsilon \\lambda_{\\max}$."
     )
     return Table("Spectrum in float64", [*columns, "gap"], rows, note=note)

@@ -19,9 +19,9 @@ from proofs_checks.gauge.experiments.normality import (
     quantiles,
     variance_shares,
 )
-from proofs_checks.gauge.experiments.printed import PERCENTILES, TABLE_8, exact
 from proofs_checks.gauge.experiments.subject import OPEN, SIZES, generator, subject
 from proofs_checks.gauge.experiments.trials import TOKENS
+from proofs_checks.gauge.reported import PERCENTILES, TABLE_8, exact
 from symgauge.experiments.result import Comparison, Figure, Panel, Result, Series, Table
 from symgauge.experiments.suite import Experiment, Setting
 
@@ -101,14 +101,14 @@ def _comparisons(pooled: Normality, errors: Sample) -> list[Comparison]:
     }
     found = []
     for name, (statistic, p) in ours.items():
-        printed, printed_p = map(float, TABLE_8[name])
+        reported, reported_p = map(float, TABLE_8[name])
         if name == "Shapiro-Wilk":
-            printed = round(1 - printed, 6)
+            reported = round(1 - reported, 6)
         letter = {"Shapiro-Wilk": "1 − W", "Anderson-Darling": "A²", "Kolmogorov-Smirnov": "D"}[name]
         used = min(pooled.count, SHAPIRO_LIMIT) if name == "Shapiro-Wilk" else pooled.count
         note = f"{used:,} trials of all configurations"
-        found.append(Comparison(f"{name}, {letter}", printed, statistic, note=note))
-        found.append(Comparison(f"{name}, p", printed_p, p))
+        found.append(Comparison(f"{name}, {letter}", reported, statistic, note=note))
+        found.append(Comparison(f"{name}, p", reported_p, p))
     for percent, text in PERCENTILES.items():
         what = "maximum" if percent == 100 else f"percentile {percent}"
         found.append(Comparison(what, float(exact(text)), float(np.percentile(errors, percent)), factor=1.25))
@@ -165,7 +165,7 @@ def _findings(
         + (", and these samples favour neither." if len(rejected) == len(as_normal) else "."),
         f"At least {100 * inside:.0f} % of the variance goes with the input: the trials of F.2.1, 100 per input, are "
         "far from independent, which the tests assume.",
-        f"The percentiles come out near the printed ones: median {np.median(pooled):.3g}, maximum {pooled.max():.3g}.",
+        f"The percentiles come out near the reported ones: median {np.median(pooled):.3g}, maximum {pooled.max():.3g}.",
     ]
 
 

@@ -1,4 +1,4 @@
-"""The printed algorithms do what the paper prints, on the numbers worked out by hand in its ledger."""
+"""The published algorithms do what the paper says, on the numbers worked out by hand in its ledger."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def test_geometric_mean_solves_its_equation() -> None:
     assert torch.allclose(mean, mean.mT)
     root = power(mean, 0.5)
     assert torch.allclose(root @ p @ root, torch.linalg.inv(root) @ r @ torch.linalg.inv(root))
-    printed = formula_84(p, r)
+    published = formula_84(p, r)
     assert not torch.allclose(
-        printed @ p @ printed, torch.linalg.inv(printed) @ r @ torch.linalg.inv(printed), rtol=1e-2
+        published @ p @ published, torch.linalg.inv(published) @ r @ torch.linalg.inv(published), rtol=1e-2
     )
 
 

@@ -72,9 +72,9 @@ def test_gram_pairs_must_be_positive_definite():
 def test_algorithm_3_on_the_scalar_model():
     weights, gradient = (column(1), column(2)), (column(2), column(1))
     assert projection.pairing(weights, gradient).is_zero_matrix
-    printed = projection.algorithm_3(weights, gradient)
-    assert [m[0] for m in printed] == [sp.Rational(5, 4), sp.Rational(5, 2)]
-    assert projection.pairing(weights, printed)[0] == sp.Rational(-15, 4)
+    published = projection.algorithm_3(weights, gradient)
+    assert [m[0] for m in published] == [sp.Rational(5, 4), sp.Rational(5, 2)]
+    assert projection.pairing(weights, published)[0] == sp.Rational(-15, 4)
     assert projection.orthogonal_projection(weights, gradient) == gradient
 
 

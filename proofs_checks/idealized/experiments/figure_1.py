@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from proofs_checks.idealized.experiments.printed import FIGURE_1_EXPONENT, TABLE_1
 from proofs_checks.idealized.experiments.processor import on_processor
 from proofs_checks.idealized.experiments.table_1 import parameters, symmetries
+from proofs_checks.idealized.reported import FIGURE_1_EXPONENT, TABLE_1
 from symgauge.experiments.result import Comparison, Figure, Panel, Result, Series, Table
 from symgauge.experiments.suite import Experiment, Setting
 
@@ -29,15 +29,15 @@ def ratio(d: int, layers: int, heads: int, vocabulary: int = VOCABULARY) -> floa
 
 def run(setting: Setting) -> Result:
     widths = [row.d for row in TABLE_1]
-    printed = [row.symmetries / row.parameters for row in TABLE_1]
-    overall = slope(widths, printed)
+    reported = [row.symmetries / row.parameters for row in TABLE_1]
+    overall = slope(widths, reported)
     eight = [(row.d, row.symmetries / row.parameters) for row in TABLE_1 if row.heads == 8]
     at_eight = slope([d for d, _ in eight], [r for _, r in eight])
     fixed_heads = [ratio(d, 4, 8) for d in WIDTHS]
     fixed_channels = [ratio(d, 4, d // 8) for d in WIDTHS]
     local = [slope(WIDTHS[-3:], series[-3:]) for series in (fixed_heads, fixed_channels)]
     left = Panel(
-        "as printed",
+        "as reported",
         "width d",
         "count",
         [
@@ -52,7 +52,7 @@ def run(setting: Setting) -> Result:
         "width d",
         "ratio ρ = symmetries / P",
         [
-            Series("rows of Table 1", widths, printed, "points"),
+            Series("rows of Table 1", widths, reported, "points"),
             Series("H = 8 throughout", WIDTHS, fixed_heads),
             Series("d_k = 8 throughout", WIDTHS, fixed_channels),
             Series("slope −1", WIDTHS, [fixed_channels[0] * WIDTHS[0] / d for d in WIDTHS]),
@@ -82,7 +82,7 @@ def run(setting: Setting) -> Result:
         figures=[
             Figure(
                 "figure-1",
-                "Left: the printed counts. Right: at fixed H the ratio falls to 1/(6H) and stays; it falls like 1/d "
+                "Left: the reported counts. Right: at fixed H the ratio falls to 1/(6H) and stays; it falls like 1/d "
                 "only if the number of heads grows with the width. The rows of Table 1 change H along the way.",
                 [left, right],
             )

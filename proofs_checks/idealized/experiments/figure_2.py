@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from proofs_checks.idealized.experiments.printed import FIGURE_2, FIGURE_2_NULL
 from proofs_checks.idealized.experiments.processor import on_processor
 from proofs_checks.idealized.experiments.spaces import mean_and_spread, predicted_left, spaces
 from proofs_checks.idealized.experiments.table_1 import parameters, symmetries
 from proofs_checks.idealized.model import Protocol, architecture, copy_last, initial, train
+from proofs_checks.idealized.reported import FIGURE_2, FIGURE_2_NULL
 from symgauge.experiments.result import Comparison, Figure, Panel, Result, Series, Table
 from symgauge.experiments.suite import Experiment, Setting
 
@@ -53,8 +53,8 @@ def run(setting: Setting) -> Result:
         "below 1e-4. Both null dimensions of the Jacobian of all logits on all inputs.",
         comparisons=[
             *(
-                Comparison(f"parameters at d={d}", printed, parameters(d, 1, 2), factor=1)
-                for d, printed in FIGURE_2.items()
+                Comparison(f"parameters at d={d}", reported, parameters(d, 1, 2), factor=1)
+                for d, reported in FIGURE_2.items()
             ),
             *(
                 Comparison(f"null dimension of the rows, d={d}, H={h}", FIGURE_2_NULL, means[d, h][0], factor=1)
@@ -75,7 +75,7 @@ def run(setting: Setting) -> Result:
         settings={"seed": setting.seed, "seeds": count},
         open_choices={"heads at each width": "d / 8, and 2 at d = 8 beside it"},
         findings=[
-            "With two or more heads the printed count is 4 at every width; with one head at d = 8 it is "
+            "With two or more heads the reported count is 4 at every width; with one head at d = 8 it is "
             f"{one_head[0]:.3g} on average. It counts repeated rows, which depend on |V| and T alone, and in the last "
             "case also a query token whose inputs all fall on one linear piece.",
             f"The dimension of the solution set grows with the model, from {' to '.join(ends)}: it is P minus a number "
@@ -97,7 +97,7 @@ def _figure(means: dict[tuple[int, int], tuple[float, float]], right: dict[tuple
             Series("H = 2 at d = 8", [parameters(8, 1, 2)], [means[8, 2][0]], "points"),
         ],
         "log",
-        levels={"printed": FIGURE_2_NULL},
+        levels={"reported": FIGURE_2_NULL},
     )
     true = Panel(
         "dimension of the solution set",
@@ -109,7 +109,7 @@ def _figure(means: dict[tuple[int, int], tuple[float, float]], right: dict[tuple
         ],
         "log",
         "log",
-        {"printed": FIGURE_2_NULL},
+        {"reported": FIGURE_2_NULL},
     )
     caption = (
         "Left: the number that the source follows, rows without effect. Right: directions of parameters that move no "

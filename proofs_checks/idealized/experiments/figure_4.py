@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from proofs_checks.idealized.experiments.printed import RETRAINED, TABLE_3
 from proofs_checks.idealized.experiments.processor import on_processor
 from proofs_checks.idealized.experiments.table_3 import (
     COLUMNS,
@@ -14,6 +13,7 @@ from proofs_checks.idealized.experiments.table_3 import (
     by_setting,
     findings,
 )
+from proofs_checks.idealized.reported import RETRAINED, TABLE_3
 from symgauge.experiments.result import Figure, Panel, Result, Series
 from symgauge.experiments.suite import Experiment, Setting
 
@@ -24,7 +24,7 @@ def run(setting: Setting) -> Result:
         key="figure-4",
         title="Accuracy against sparsity",
         place="Figure 4, §6.1",
-        protocol=f"The runs of Table 3; means over {found.trials} trials. The printed values are compared there.",
+        protocol=f"The runs of Table 3; means over {found.trials} trials. The reported values are compared there.",
         figures=[
             Figure("figure-4", _caption(), [*(_accuracy(found, c, n) for n, c in enumerate(COLUMNS)), _size(found)])
         ],
@@ -58,7 +58,7 @@ def _accuracy(found: Pruned, column: str, number: int) -> Panel:
                 "line+points",
             ),
             Series("retrained, mask enforced", left, [float(x.retrained.mean()) for x in held], "line+points"),
-            Series("printed, after pruning", left[: len(free)], [TABLE_3[p][number][0] for p in PERCENTS], "points"),
+            Series("reported, after pruning", left[: len(free)], [TABLE_3[p][number][0] for p in PERCENTS], "points"),
         ],
         x_scale="log",
     )
@@ -83,7 +83,7 @@ def _size(found: Pruned) -> Panel:
         [*curves, Series("kept by pruning (mask enforced)", left, kept, "line+points")],
         "log",
         "log",
-        {"printed at 95 %: about 1,600": float(RETRAINED)},
+        {"reported at 95 %: about 1,600": float(RETRAINED)},
     )
 
 

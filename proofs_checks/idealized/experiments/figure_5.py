@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from proofs_checks.idealized.experiments import printed
+from proofs_checks.idealized import reported
 from proofs_checks.idealized.experiments.figure_5_tables import (
     aligned_table,
     shapes_table,
@@ -52,7 +52,7 @@ def run(setting: Setting) -> Result:
 
 
 def _comparisons(g: Geometry) -> list[Comparison]:
-    p, d = printed, g.distances
+    p, d = reported, g.distances
     cosine = float(g.cosines.mean())
     return [
         Comparison("mean norm", p.NORM, float(g.norms.mean()), 1.1),

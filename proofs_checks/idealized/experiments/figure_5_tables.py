@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from proofs_checks.idealized.experiments import printed
+from proofs_checks.idealized import reported
 from proofs_checks.idealized.experiments.geometry import COLUMNS
 from proofs_checks.idealized.experiments.groups import UNTRAINED
 from proofs_checks.idealized.experiments.solutions import LONGER, STEPS, Run
@@ -17,18 +17,18 @@ def where(r: Run) -> str:
 
 def shapes_table(r: Run) -> Table:
     source = [
-        printed.NORM,
-        printed.DISTANCE,
-        printed.DISTANCE_LOW,
-        printed.DISTANCE_HIGH,
+        reported.NORM,
+        reported.DISTANCE,
+        reported.DISTANCE_LOW,
+        reported.DISTANCE_HIGH,
         0.0,
         "",
-        printed.FIRST,
-        printed.TEN,
-        printed.LAST,
-        printed.RATIO,
+        reported.FIRST,
+        reported.TEN,
+        reported.LAST,
+        reported.RATIO,
     ]
-    rows = [["printed", *source], *([name, *shape.row()] for name, shape in r.shapes.items())]
+    rows = [["reported", *source], *([name, *shape.row()] for name, shape in r.shapes.items())]
     return Table(
         f"Section 7's statistics ({where(r)})",
         ["twenty vectors", *COLUMNS],

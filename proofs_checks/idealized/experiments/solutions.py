@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from proofs_checks.idealized.experiments import printed
+from proofs_checks.idealized import reported
 from proofs_checks.idealized.experiments.geometry import Geometry, geometry, pairs
 from proofs_checks.idealized.experiments.groups import (
     COPIES,
@@ -53,7 +53,7 @@ def measure(setting: Setting, task: Task, residual: bool, share: tuple[float, fl
 
     a = architecture(residual=residual)
     tick("training", 0.0)
-    found = groups(a, task, setting.seeds or printed.MODELS, setting.seed)
+    found = groups(a, task, setting.seeds or reported.MODELS, setting.seed)
     named = {group.name: group.theta for group in found}
     tick("what symmetries cannot change", 0.1)
     measures = {name: told(a, named[name], task, LONGER) for name in (TRAINED, UNTRAINED, COPIES)}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import pairwise
 
-from proofs_checks.idealized.experiments.printed import TABLE_1, Row
 from proofs_checks.idealized.experiments.processor import on_processor
+from proofs_checks.idealized.reported import TABLE_1, Row
 from symgauge.experiments.result import Comparison, Result, Table
 from symgauge.experiments.suite import Experiment, Setting
 
@@ -22,7 +22,7 @@ def symmetries(d: int, layers: int, heads: int) -> int:
 
 
 def implied_vocabulary(row: Row) -> Fraction:
-    """The |V| for which equation (1) gives the printed number of parameters."""
+    """The |V| for which equation (1) gives the reported number of parameters."""
     return Fraction(row.parameters - parameters(row.d, row.layers, 0), 2 * row.d)
 
 
@@ -48,7 +48,7 @@ def run(setting: Setting) -> Result:
         key="table-1",
         title="Symmetry dimensions",
         place="Table 1, §4.4",
-        protocol="Equations (1) and (5) evaluated; |V| solved from the printed number of parameters.",
+        protocol="Equations (1) and (5) evaluated; |V| solved from the reported number of parameters.",
         comparisons=comparisons,
         tables=[
             Table(

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from proofs_checks.idealized.experiments.printed import SYMMETRIES, TABLE_2
 from proofs_checks.idealized.experiments.processor import on_processor
 from proofs_checks.idealized.experiments.spaces import CUT, Spaces, mean_and_spread, spaces
 from proofs_checks.idealized.experiments.table_1 import symmetries
@@ -22,6 +21,7 @@ from proofs_checks.idealized.model import (
     repeated_rows,
     train,
 )
+from proofs_checks.idealized.reported import SYMMETRIES, TABLE_2
 from symgauge.architecture import Architecture
 from symgauge.experiments.result import Comparison, Figure, Panel, Result, Series, Table
 from symgauge.experiments.suite import Experiment, Setting
@@ -120,13 +120,13 @@ def _comparisons(cases: list[Case]) -> list[Comparison]:
 
 def _both(cases: list[Case]) -> Table:
     rows = []
-    for printed, c in zip(TABLE_2, cases, strict=True):
+    for reported, c in zip(TABLE_2, cases, strict=True):
         s, v, t = c.spaces, c.task.vocabulary, c.task.length
         left, right = (sorted(set(x.tolist())) for x in (s.left, s.right))
         rows.append(
             [
                 str(c.task),
-                printed[5],
+                reported[5],
                 s.rows,
                 s.parameters,
                 ", ".join(map(str, left)),
@@ -135,7 +135,7 @@ def _both(cases: list[Case]) -> Table:
                 s.parameters - s.rows,
             ]
         )
-    columns = ["task", "printed", "rows", "P", "rows − rank", "formula for it", "P − rank", "at least"]
+    columns = ["task", "reported", "rows", "P", "rows − rank", "formula for it", "P − rank", "at least"]
     note = (
         "rows − rank is the null space of the rows (left); P − rank is that of the parameters (right), the dimension "
         "of the set of parameters with the same logits. It is at least P − rows before anything is measured. Formula: "
@@ -184,7 +184,7 @@ def _findings(cases: list[Case], formula_holds: str) -> list[str]:
     mean, spread = mean_and_spread(longer.null(THRESHOLD))
     small = int((longer.spaces.kept < THRESHOLD).sum())
     return [
-        "The printed numbers are the null space of the **rows**: without positions, inputs with the same last token "
+        "The reported numbers are the null space of the **rows**: without positions, inputs with the same last token "
         "and "
         "the same multiset of others give the same row. They follow from |V| and T alone; " + formula_holds,
         "The null space of the **parameters**, which the text means, has dimension "
@@ -192,7 +192,7 @@ def _findings(cases: list[Case], formula_holds: str) -> list[str]:
         + ". It holds the 320 symmetry directions, so it cannot have dimension 4.",
         f"16.125 ± 0.33 is one run in eight with one more small value: at threshold {THRESHOLD:g} we find {mean:.3f} ± "
         f"{spread:.2f} ({small} of {len(longer.spaces.kept)} runs below it), at {CUT:g} {exact}.",
-        "Nothing here depends on training: random models give the same counts, doubled inputs change the printed "
+        "Nothing here depends on training: random models give the same counts, doubled inputs change the reported "
         "number and not the true one, and positions or a second layer make it 0.",
     ]
 
@@ -209,13 +209,13 @@ def _figure(cases: list[Case]) -> Figure:
                 Series("smallest and largest", sweep * 2, _ends(c, sweep), "points"),
             ],
             x_scale="log",
-            levels={f"printed {printed[5]:g}": printed[5]},
+            levels={f"reported {reported[5]:g}": reported[5]},
         )
-        for printed, c in zip(TABLE_2, cases, strict=True)
+        for reported, c in zip(TABLE_2, cases, strict=True)
     ]
     caption = (
-        "How many singular values count as zero, by threshold. For T = 4 the printed 16.125 is a point on a slope that "
-        "ends at 16."
+        "How many singular values count as zero, by threshold. For T = 4 the reported 16.125 is a point on a slope "
+        "that ends at 16."
     )
     return Figure("table-2", caption, panels)
 

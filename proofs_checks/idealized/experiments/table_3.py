@@ -9,7 +9,6 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from proofs_checks.idealized.experiments.printed import KEPT, PARAMETERS, RETRAINED, TABLE_3, TRIALS
 from proofs_checks.idealized.experiments.processor import on_processor
 from proofs_checks.idealized.experiments.pruning import (
     Level,
@@ -20,6 +19,7 @@ from proofs_checks.idealized.experiments.pruning import (
 )
 from proofs_checks.idealized.model import Protocol, Task, architecture, copy_last, initial, logits, parity, train
 from proofs_checks.idealized.model.training import accuracies
+from proofs_checks.idealized.reported import KEPT, PARAMETERS, RETRAINED, TABLE_3, TRIALS
 from symgauge.experiments.result import Comparison, Result, Table
 from symgauge.experiments.suite import Experiment, Setting
 
@@ -112,10 +112,10 @@ def run(setting: Setting) -> Result:
     comparisons = []
     for number, column in enumerate(COLUMNS):
         for level, percent in zip(found.of(column, FREE), PERCENTS, strict=True):
-            printed = TABLE_3[percent][number]
+            reported = TABLE_3[percent][number]
             comparisons += [
-                Comparison(f"{column}, {percent} %: after pruning", printed[0], float(level.pruned.median()), 1.2),
-                Comparison(f"{column}, {percent} %: after retraining", printed[1], float(level.retrained.median()), 1),
+                Comparison(f"{column}, {percent} %: after pruning", reported[0], float(level.pruned.median()), 1.2),
+                Comparison(f"{column}, {percent} %: after retraining", reported[1], float(level.retrained.median()), 1),
             ]
     last = found.of("XOR", FREE)[-1]
     comparisons += [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from proofs_checks.idealized.experiments import printed
+from proofs_checks.idealized import reported
 from proofs_checks.idealized.experiments.alignment import aligned
 from proofs_checks.idealized.experiments.figure_1 import slope
 from proofs_checks.idealized.experiments.gauges import Mixture, gauge_copies
@@ -53,7 +53,7 @@ def test_figure_2_with_few_seeds() -> None:
 
 
 def test_table_1_implies_whole_vocabularies() -> None:
-    assert [implied_vocabulary(row) for row in printed.TABLE_1] == [2, 2, 4, 4, 8, 16, 32, 128]
+    assert [implied_vocabulary(row) for row in reported.TABLE_1] == [2, 2, 4, 4, 8, 16, 32, 128]
 
 
 def test_slope() -> None:

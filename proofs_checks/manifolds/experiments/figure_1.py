@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from proofs_checks.manifolds.experiments import gauges, printed, runs
+from proofs_checks.manifolds import reported
+from proofs_checks.manifolds.experiments import gauges, runs
 from proofs_checks.manifolds.marked_sum import Trajectory
 from proofs_checks.manifolds.trajectories import components, random_walk_spectrum, rank_at, spectrum
 from symgauge.experiments.result import Comparison, Figure, Panel, Result, Series, Table
@@ -95,7 +96,7 @@ def run(setting: Setting) -> Result:
     raw = torch.stack([found["trained"][name] for name in gauges.RAW]).double()
     by_layer = raw.mean(-1)
     qk, vo = raw[:2].mean().item(), raw[2:].mean().item()
-    low, high = printed.DIMENSION
+    low, high = reported.DIMENSION
     factor = high / ((low + high) / 2)
     middle = (low + high) / 2
     return Result(
@@ -131,7 +132,7 @@ def run(setting: Setting) -> Result:
         open_choices={
             "optimizer": "text: SGD, rate 0.001, batch 64; code: AdamW, rate 0.0003, batch 128. AdamW here "
             f"(rate {main.protocol.rate:g}, batch {main.protocol.batch}), and SGD of the text beside it",
-            "snapshots": f"text: every 100 steps; code: {printed.SNAPSHOTS} of them. {n} here",
+            "snapshots": f"text: every 100 steps; code: {reported.SNAPSHOTS} of them. {n} here",
             "variance of all components": "code: of the first 8 only; all here",
         },
         findings=_findings(found, error, walk, right, kept, kept_moved),

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
+from proofs_checks.manifolds import reported
 from proofs_checks.manifolds.commutators import random_share
-from proofs_checks.manifolds.experiments import gauges, printed, runs
+from proofs_checks.manifolds.experiments import gauges, runs
 from proofs_checks.manifolds.experiments.figure_1 import moved
 from proofs_checks.manifolds.experiments.measured import Measured, measure
 from proofs_checks.manifolds.marked_sum import Sizes, Trajectory
@@ -80,8 +81,8 @@ def run(setting: Setting) -> Result:
 def _protocol(main: Trajectory, m: Measured) -> str:
     return (
         f"{len(main.seeds)} seeds of the main training. At {len(m.snapshots)} snapshots from the fifth on: "
-        f"$\\delta = \\theta_{{AB}} - \\theta_{{BA}}$ for {printed.SAMPLES} pairs of batches, $\\eta = 0.001$, the one "
-        f"with median defect counts. Basis: the first {printed.COMPONENTS} components of the path so far of every "
+        f"$\\delta = \\theta_{{AB}} - \\theta_{{BA}}$ for {reported.SAMPLES} pairs of batches, $\\eta = 0.001$, the "
+        f"one with median defect counts. Basis: the first {reported.COMPONENTS} components of the path so far of every "
         f"attention matrix, $K = {m.k}$, made anew every four snapshots. Null models: random planes among all "
         "parameters that the source's code makes, among those in use, among the attention matrices; the basis of "
         "another seed; a training without a task. *Gauge control*: one general element at all snapshots."
@@ -207,7 +208,7 @@ def _figure(main: Trajectory, found: Mapping[str, Measured], made: float) -> Fig
         "precision of the source's code, is rounding.",
         [
             Panel("share in the basis over that of random planes", "training step", "ratio", ratio,
-                  levels={"random": 1.0, "source, early": printed.EARLY, "source, late": printed.LATE}),
+                  levels={"random": 1.0, "source, early": reported.EARLY, "source, late": reported.LATE}),
             Panel("the same in float64, null models", "training step", "ratio", nulls, y_scale="log",
                   levels={"random": 1.0, "all of δ in the basis": 1 / made}),
             Panel("perpendicular share", "training step", "share of |δ|", perpendicular, levels={"0.92": 0.92}),

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 from torch.func import grad, vmap
 
+from proofs_checks.manifolds import reported
 from proofs_checks.manifolds.commutators import Commutator, bracket, commutator, share_in
-from proofs_checks.manifolds.experiments import gauges, printed
+from proofs_checks.manifolds.experiments import gauges
 from proofs_checks.manifolds.experiments.runs import large
 from proofs_checks.manifolds.marked_sum import Sizes, Trajectory
 from proofs_checks.manifolds.marked_sum.training import generator_of, loss_of
@@ -22,7 +23,7 @@ MATRICES = ("w_q", "w_k", "w_v", "w_o")
 DATA = 500_000  # added to a model's seed: batches of the commutators
 
 
-def basis(run: Trajectory, last: int, seed: int, count: int = printed.COMPONENTS) -> Tensor:
+def basis(run: Trajectory, last: int, seed: int, count: int = reported.COMPONENTS) -> Tensor:
     """(P, K) orthonormal: the first components of the path, up to snapshot `last`, of every attention matrix; float64.
 
     Blocks do not overlap, so the columns are orthonormal as they are.
@@ -54,7 +55,7 @@ def pairs(run: Trajectory, snapshot: int, device: str) -> tuple[tuple[Tensor, Te
     drawn = []
     for task, seed in zip(run.tasks, run.seeds, strict=True):
         generator = generator_of(DATA + 1000 * seed + snapshot)
-        ids, labels, _ = task.batches(generator, 2 * printed.SAMPLES, run.protocol.batch)
+        ids, labels, _ = task.batches(generator, 2 * reported.SAMPLES, run.protocol.batch)
         drawn.append((ids.unflatten(0, (2, -1)), labels.unflatten(0, (2, -1))))
     ids, labels = (torch.cat(part, 1).to(device) for part in zip(*drawn, strict=True))
     return (ids[0], labels[0]), (ids[1], labels[1])
@@ -112,15 +113,15 @@ def measure(run: Trajectory, setting: Setting, every: int, what: str) -> Measure
 def _at(run: Trajectory, at: int, basis_: Tensor, device: str, seeds: int) -> list[Tensor]:
     (ids_a, labels_a), (ids_b, labels_b) = pairs(run, at, device)
     a, b = gradient(run.sizes, ids_a, labels_a), gradient(run.sizes, ids_b, labels_b)
-    theta = run.theta[at].repeat_interleave(printed.SAMPLES, 0)
-    double = commutator(a, b, theta.double(), printed.LEARNING_STEP)
-    single = commutator(a, b, theta.float(), printed.LEARNING_STEP)
+    theta = run.theta[at].repeat_interleave(reported.SAMPLES, 0)
+    double = commutator(a, b, theta.double(), reported.LEARNING_STEP)
+    single = commutator(a, b, theta.float(), reported.LEARNING_STEP)
     delta, defect = medians(double, seeds)
     delta_single, defect_single = medians(single, seeds)
     error = (single.delta - double.delta).norm(dim=-1) / double.delta.norm(dim=-1)
-    first = slice(0, len(theta), printed.SAMPLES)
+    first = slice(0, len(theta), reported.SAMPLES)
     a1, b1 = (gradient(run.sizes, i[first], y[first]) for i, y in ((ids_a, labels_a), (ids_b, labels_b)))
-    leading = printed.LEARNING_STEP**2 * bracket(a1, b1, theta[first].double())
+    leading = reported.LEARNING_STEP**2 * bracket(a1, b1, theta[first].double())
     exact = double.delta[first]
     g_a = a1(theta[first].double())
     along, flat = (gauges.shares_along(run.sizes, theta[first].double(), each) for each in (exact, g_a))

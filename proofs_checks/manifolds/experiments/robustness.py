@@ -8,7 +8,8 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from proofs_checks.manifolds.experiments import gauges, printed, runs
+from proofs_checks.manifolds import reported
+from proofs_checks.manifolds.experiments import gauges, runs
 from proofs_checks.manifolds.experiments.figure_1 import Ranks, ranks
 from proofs_checks.manifolds.experiments.measured import bases
 from proofs_checks.manifolds.marked_sum import Trajectory
@@ -32,7 +33,7 @@ def overlap(run: Trajectory) -> tuple[float, float]:
     For K random directions per matrix of N entries: √(K/N).
     """
     found = bases(run, len(run.theta) - 1)
-    k = printed.COMPONENTS
+    k = reported.COMPONENTS
     values = []
     for i in range(len(found)):
         for j in range(i):
@@ -59,7 +60,7 @@ def run(setting: Setting) -> Result:
     }
     looked = {what: (ranks(thinned(main, choice)), len(choice)) for what, choice in views.items()}
     same, chance = overlap(main)
-    low, high = printed.DIMENSION
+    low, high = reported.DIMENSION
     middle, factor = (low + high) / 2, high / ((low + high) / 2)
     return Result(
         key="robustness",

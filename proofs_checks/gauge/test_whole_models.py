@@ -1,0 +1,236 @@
+"""What is true of whole GPT-2-, BERT- and LLaMA-like models, and so of the paper's headline about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from random import Random
+from typing import Any
+
+import torch
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from proofs_checks.support.census import Census, census
+from proofs_checks.support.group_elements import head_element
+from proofs_checks.support.small_architectures import BIASES, EPSILON, parameters
+from proofs_checks.support.symbolic_evidence import record_identity
+from symgauge import strategies as sg
+from symgauge.architecture import Architecture, Rotary, distinct
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal, for_all
+from symgauge.models.reference import random_parameters
+from symgauge.numeric import action, assert_changes, measure_invariance, random_inputs
+from symgauge.profiles import scale
+from symgauge.symbolic.dimensions import bert_model, gpt2_model, llama_model
+from symgauge.symmetries import DiscreteSymmetry, Symmetry, families, paper_dimension
+from symgauge.symmetries import dimension as families_dimension
+from symgauge.symmetries.discrete import discrete_families
+from symgauge.symmetries.symbols import evaluate
+from symgauge.wiring import wire
+
+LAYER: dict[str, Any] = {"norm": "layer", "norm_offset": True, "position_table": True, **BIASES, **EPSILON}
+GPT2: dict[str, Any] = {**LAYER, "final_norm": True}
+BERT: dict[str, Any] = {**LAYER, "placement": "post", "embedding_norm": True, "causal": False}
+MLM: dict[str, Any] = {**BERT, "token_types": 2, "head_transform": True, "tied": True, "head_bias": True}
+LLAMA: dict[str, Any] = {"norm": "rms", "final_norm": True, "gated": True, "activation": "silu", **EPSILON}
+BUDGET, ATTEMPTS = 330, 500_000
+
+
+def drawn(
+    fields: dict[str, Any], count: int, seed: int, *, rotary: bool = False, budget: int = 0
+) -> list[Architecture]:
+    """Different architectures with one and two layers in turn, sizes pairwise distinct, within the budget.
+
+    Tied heads are drawn too where the fields do not say. Sizes: (d, h, d_k, d_v, d_ff, V); with rotary positions d_k is
+    even and heads are shared.
+    """
+    found: dict[str, Architecture] = {}
+    budget = budget or scale(BUDGET, 450, BUDGET)
+    for a in islice(_stream(fields, Random(seed), rotary), ATTEMPTS):
+        if parameters(a) <= budget and a.layers == 1 + len(found) % 2:
+            found.setdefault(repr(a), a)
+        if len(found) == count:
+            return list(found.values())
+    raise AssertionError(f"only {len(found)} of {count} architectures fit {budget} parameters")
+
+
+# Two layers need longer sequences and more tokens before all that is visible has been seen.
+def _stream(fields: dict[str, Any], rng: Random, rotary: bool) -> Iterator[Architecture]:
+    while True:
+        layers = rng.randint(1, 2)
+        d, ff, vocabulary = rng.randint(3, 5), rng.randint(3, 8), rng.randint(6, 9) + 2 * (layers - 1)
+        k, v = rng.randint(1, d - 1), rng.randint(1, d - 1)
+        groups = rng.randint(1, 3)
+        h = groups * rng.randint(1, 3) if rotary else groups
+        if not distinct((d, h, k, v, ff, vocabulary)) or vocabulary <= d or (rotary and k % 2):
+            continue
+        yield Architecture(
+            d, h, k, v, groups=groups, d_ff=ff, vocabulary=vocabulary, layers=layers,
+            rotary=Rotary.standard(k) if rotary else None, context=4 + 2 * (layers - 1),
+            **({"tied": rng.random() < 0.5} | fields),
+        )  # fmt: skip
+
+
+def letters(a: Architecture, *names: str) -> dict[str, int]:
+    every = {"h": a.heads, "g": a.groups, "d": a.d_model, "d_k": a.d_k, "d_v": a.d_v, "d_ff": a.d_ff, "L": a.layers}
+    every |= {"V": a.vocabulary, "n_ctx": a.context}
+    return {name: every[name] for name in names}
+
+
+def gpt2_formula(output: str = "logits", epsilon: bool = True) -> Callable[[Architecture], int]:
+    def value(a: Architecture) -> int:
+        names = ("h", "d", "d_k", "d_v", "d_ff", "L", "n_ctx", *(() if a.tied else ("V",)))
+        return gpt2_model(tied=a.tied, output=output, epsilon=epsilon).at(**letters(a, *names))
+
+    return value
+
+
+def bert_formula(epsilon: bool = True) -> Callable[[Architecture], int]:
+    """With learned positions inside the embedding norm: their centring, and the shift between the tables."""
+    names = ("h", "d", "d_k", "d_v", "d_ff", "L", "V")
+    return lambda a: bert_model(epsilon=epsilon).at(**letters(a, *names)) + a.context + a.d_model - 1
+
+
+def llama_formula(epsilon: bool = True) -> Callable[[Architecture], int]:
+    names = ("g", "d", "d_k", "d_v", "d_ff", "L")
+    return lambda a: llama_model(tied=a.tied, epsilon=epsilon).at(**letters(a, *names))
+
+
+def record_census(evidence: EvidenceLog, summary: str, found: Census) -> None:
+    paper = [evaluate(paper_dimension(a.architecture), a.architecture) for a in found.accounts]
+    evidence.exact(summary, figures=found.figures | {"paper's count": paper}, cases=found.cases)
+    last = [next(f.gain for f in reversed(account.families) if f.gain) for account in found.accounts]
+    evidence.control(
+        "with the last contributing family left out, what it alone spans is unexplained, in every model",
+        kind="exact",
+        figures={"directions": at_least(min(last), 1)},
+    )
+
+
+def record_finite_elements(evidence: EvidenceLog, models: SearchStrategy[Architecture]) -> None:
+    """Every family and finite symmetry on drawn models, far from the identity, in float64."""
+    worst, weakest, names = 0.0, 1.0, set()
+
+    def keeps(a: Architecture, seed: int) -> bool:
+        nonlocal worst, weakest
+        a = a.replace(**EPSILON)
+        w, x, holds = wire(a), random_inputs(a, seed), True
+        roles, generator = random_parameters(a, seed), torch.Generator().manual_seed(seed)
+        known: list[Symmetry | DiscreteSymmetry] = [*families(a), *discrete_families(a)]
+        for family in known:
+            found = measure_invariance(a, roles, action(family, a), family.sample(a, w, generator), x)
+            worst, holds = max(worst, found.ratio), holds and found.holds
+            names.add(family.name)
+        # With rotary positions the right inverse is wrong as well: a general A commutes with no rotation.
+        wrong = head_element(a, roles, seed, wrong_inverse=a.rotary is None)
+        weakest = min(weakest, assert_changes(a, roles, wrong, x, margin=1e-6))
+        return holds
+
+    trial = for_all(keeps, examples=scale(8, 60), a=models, seed=st.integers(0, 999))
+    evidence.property(
+        "finite elements of every family on drawn models: the change stays below what rounding explains",
+        trial,
+        figures={"largest observed / allowed": at_most(worst, 1.0), "families": sorted(names)},
+    )
+    evidence.control(
+        "in every drawn model: $A^{-1}$ for $A^{-\\top}$ (with rotary positions, an $A$ outside the commutant)",
+        figures={"smallest change": at_least(weakest, 1e-6)},
+    )
+
+
+@checks("true-gpt2")
+def test_gpt2(evidence: EvidenceLog) -> None:
+    for name in ("norm_gain_fold", "norm_null_direction", "writer_centring", "table_shift", "layer_norm_rotation"):
+        record_identity(evidence, name)
+    found = census(drawn(GPT2, scale(7, 34), 1), gpt2_formula())
+    record_census(evidence, "exact nullity of drawn models, one and two layers: the formula and no more", found)
+    untied = [*drawn({**GPT2, "tied": False}, 1, 2), *drawn({**GPT2, "tied": True}, 1, 3)]
+    soft = census(untied, gpt2_formula("probabilities"), output="probabilities")
+    evidence.exact("if only probabilities count", figures=soft.figures, cases=soft.cases)
+    free = census([a.replace(epsilon_is_zero=True) for a in untied], gpt2_formula(epsilon=False))
+    evidence.exact(r"with $\varepsilon = 0$", figures=free.figures, cases=free.cases)
+    record_finite_elements(evidence, sg.architectures(kinds=["gpt2"]))
+
+
+@checks("true-bert")
+def test_bert(evidence: EvidenceLog) -> None:
+    for name in ("norm_null_direction", "writer_centring", "key_bias", "value_bias", "table_shift"):
+        record_identity(evidence, name)
+    # Bidirectional stacks rarely have all their roots in the field; a mask takes part in no symmetry.
+    encoders = [a.replace(causal=a.layers > 1) for a in drawn({**BERT, "tied": False}, scale(5, 28), 4)]
+    found = census(encoders, bert_formula())
+    record_census(
+        evidence,
+        "exact nullity of drawn encoders, one layer bidirectional and two layers with a causal mask: the formula, "
+        "nothing "
+        "unexplained",
+        found,
+    )
+    whole = [a.replace(causal=a.layers > 1) for a in drawn(MLM, scale(1, 5), 5, budget=380)]
+    heads = census(whole, lambda a: evaluate(families_dimension(a), a))
+    summary = "with token types and BERT's tied head (transform, norm, bias)"
+    evidence.exact(summary, figures=heads.figures, cases=heads.cases)
+    free = census([found.accounts[0].architecture.replace(epsilon_is_zero=True)], bert_formula(epsilon=False))
+    evidence.exact(r"with $\varepsilon = 0$", figures=free.figures, cases=free.cases)
+    record_finite_elements(evidence, sg.architectures(kinds=["bert"], max_parameters=700))
+
+
+@checks("true-llama")
+def test_llama(evidence: EvidenceLog) -> None:
+    for name in ("rotary_commutant", "shared_group", "gated_rescaling", "norm_gain_fold", "rms_rotation"):
+        record_identity(evidence, name)
+    found = census(drawn(LLAMA, scale(7, 34), 6, rotary=True), llama_formula())
+    record_census(evidence, "exact nullity of drawn models, one and two layers: the formula and no more", found)
+    some = [found.accounts[i].architecture.replace(epsilon_is_zero=True, tied=bool(i)) for i in (0, 1)]
+    free = census(some, llama_formula(epsilon=False))
+    evidence.exact(r"with $\varepsilon = 0$, tied and untied", figures=free.figures, cases=free.cases)
+    fixed: dict[str, Any] = {"query_bias": False, "key_bias": False, "value_bias": False, "qk_norm": False}
+    record_finite_elements(evidence, sg.architectures(kinds=["llama"], **fixed))
+
+
+@checks("abs-1", "intro-7", "sec10-1")
+def test_headline(evidence: EvidenceLog) -> None:
+    gpt2 = drawn({**GPT2, "tied": True}, 1, 7)[0]
+    bert = drawn(MLM, 1, 5, budget=380)[0]
+    llama = drawn({**LLAMA, "tied": False}, 1, 9, rotary=True)[0]
+    qwen2 = llama.replace(query_bias=True, key_bias=True, value_bias=True, name="qwen2")
+    qwen3 = llama.replace(qk_norm=True, name="qwen3")
+    found = census([gpt2, bert, llama, qwen2, qwen3], lambda a: evaluate(families_dimension(a), a))
+    claimed = [evaluate(paper_dimension(a.architecture), a.architecture) for a in found.accounts]
+    nullity = [a.fibre.nullity for a in found.accounts]
+    evidence.exact(
+        "the exact dimension of the fibre is the dimension of the claimed group (GPT-2, BERT, LLaMA, Qwen2, Qwen3)",
+        nullity == claimed,
+        counterexample=r"in a GPT-2-like model $b_K\mapsto b_K+c$ changes nothing, for any $c\in\mathbb R^{d_k}$ in "
+        r"any head; "
+        r"in a LLaMA-like one, up columns of the SwiGLU network doubled and down rows halved",
+        figures={"claimed": claimed, "nullity": nullity},
+        cases=found.cases,
+    )
+    evidence.exact(
+        "it is the total of the known families, with nothing unexplained",
+        on="correction",
+        figures=found.figures,
+        cases=found.cases,
+    )
+    for name in ("key_bias", "gated_rescaling", "writer_centring", "query_key_norm_gains"):
+        record_identity(evidence, name, on="correction")
+    roles, x = random_parameters(gpt2, 1), random_inputs(gpt2, 1)
+    key = "layers.0.attention.key.bias"
+    kept = measure_invariance(gpt2, roles, lambda r, c: {key: r[key] + c}, torch.tensor(1.0, dtype=torch.float64), x)
+    evidence.numeric(
+        "a shifted key bias in float64", on="correction", figures={"observed / allowed": at_most(kept.ratio, 1.0)}
+    )
+    query = "layers.0.attention.query.bias"
+    change = assert_changes(gpt2, roles, {query: roles[query] + 1.0}, x)
+    evidence.control("the query bias shifted", figures={"change": at_least(change, 1e-3)})
+    scales = found.accounts[4]
+    gain = {f.name: f.gain for f in scales.families}
+    evidence.exact(
+        r"QK-norm leaves $d_k/2$ dimensions between query and key gains in place of $gd_k$",
+        on="correction",
+        figures={
+            "gains": equal(gain.get("query-key-gains"), qwen3.layers * qwen3.d_k // 2),
+            "query-key": equal(gain.get("query-key", 0), 0),
+        },
+    )

@@ -1,0 +1,188 @@
+"""The short version of the paper: its abstract and summary line: the group and what it keeps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from proofs_checks.support.census import census
+from proofs_checks.support.exact_function import ExactFunction
+from proofs_checks.support.explicit_attention import same, scalar
+from proofs_checks.support.group_elements import only_layer
+from proofs_checks.support.head_identifiability import SILENT, record_sectors_factorise, record_weights_identified
+from proofs_checks.support.maximality_counterexamples import record_counterexamples
+from proofs_checks.support.norm_blocks import record_norm_compatibility
+from proofs_checks.support.poles import prove_factors, prove_poles
+from proofs_checks.support.relative_positions import Biased
+from proofs_checks.support.rotary_commutant import record_standard_rotary_commutant
+from proofs_checks.support.small_architectures import ALONE, BIASED, EPSILON, MANY, gpt2, llama
+from proofs_checks.support.symbolic_evidence import proves, record_identity
+from symgauge.architecture import Architecture, Rotary
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
+from symgauge.exact.dimension import dimension
+from symgauge.exact.probes import Vectors
+from symgauge.models.reference import random_parameters
+from symgauge.numeric import action, assert_changes, measure_invariance, random_inputs
+from symgauge.symbolic import lie_algebra as lie
+from symgauge.symbolic.tangent import random_attention
+from symgauge.symmetries import dimension as families_dimension
+from symgauge.symmetries import paper_dimension
+from symgauge.symmetries.discrete import StreamPermutation
+from symgauge.symmetries.symbols import evaluate
+from symgauge.wiring import wire
+
+LLAMA: dict[str, Any] = {"norm": "rms", "gated": True, "activation": "silu", **EPSILON}
+
+
+@checks("s1")
+def test_complete_group(evidence: EvidenceLog) -> None:
+    rotary = Rotary.standard(2)
+    parts = [
+        Architecture(5, 2, 3, 4, context=3, **ALONE, **BIASED),
+        Architecture(5, 2, 2, 3, d_ff=4, context=3, rotary=rotary, **LLAMA),
+        Architecture(5, 2, 2, 3, context=3, residual=False, rotary=rotary, qk_norm=True, norm="rms", **EPSILON),
+    ]
+    found = census(parts, lambda a: evaluate(families_dimension(a), a))
+    claimed = [evaluate(paper_dimension(a), a) for a in parts]
+    evidence.exact(
+        "the exact fibre of these parts of models has the dimension of the claimed group",
+        [a.fibre.nullity for a in found.accounts] == claimed and not same(scalar(0), scalar(1), tokens=3, cases=8),
+        counterexample=r"$d = d_k = 1$, $W_Q = W_K = 1$, $b_Q = 0$: $b_K = 0$ and $b_K = 1$ give the same layer",
+        figures={"claimed": claimed, "nullity": [a.fibre.nullity for a in found.accounts]},
+        cases=found.cases,
+    )
+    evidence.exact(
+        "it is that of the known families, nothing unexplained: biased attention, a LLaMA block, attention with "
+        "normalised queries and keys",
+        on="correction",
+        figures=found.figures,
+        cases=found.cases,
+    )
+    for name in ("key_bias", "value_bias", "gated_rescaling", "norm_gain_fold", "query_key_norm_gains"):
+        record_identity(evidence, name, on="correction")
+
+
+@checks("s2")
+def test_maximal_group(evidence: EvidenceLog) -> None:
+    record_counterexamples(evidence)
+    evidence.proof(
+        r"for $n\ge3$ the poles give the multiset of $(M_i,N_i)$, and full ranks give $A_i$ and $C_i$, for every size",
+        prove_poles() and prove_factors(),
+        on="condition",
+    )
+    layers = [Architecture(w, h, k, v, context=3, **ALONE) for w, h, k, v in ((6, 2, 1, 3), (4, 2, 3, 1), (5, 3, 1, 2))]
+    found = census(layers, lambda a: a.heads * (a.d_k**2 + a.d_v**2))
+    evidence.exact(
+        r"exact nullity is $h(d_k^2+d_v^2)$, nothing unexplained",
+        on="condition",
+        figures=found.figures,
+        cases=found.cases,
+    )
+
+
+@checks("s3")
+def test_position_encodings(evidence: EvidenceLog) -> None:
+    layers = [Architecture(w, h, k, v, context=3, **ALONE) for w, h, k, v in ((4, 2, 2, 1), (5, 1, 4, 2))]
+    additive = [dimension(Biased(a, learned=False, seed=2), Vectors(3, a.d_model)).require_decided() for a in layers]
+    nullity = [f.nullity for f in additive]
+    full, reduced = ([a.heads * (size + a.d_v**2) for a, size in zip(layers, sizes, strict=True)]
+                     for sizes in ([a.d_k**2 for a in layers], [a.d_k for a in layers]))  # fmt: skip
+    evidence.exact(
+        "layers with a table of relative positions added to the scores have the reduced group",
+        nullity == reduced,
+        counterexample=r"one head, $d_k = 2$, scores $q_t\cdot k_s+b_{t-s}$: $A = \operatorname{diag}(2,1)$ keeps "
+        r"them, and no rotation by an angle outside $\pi\mathbb Z$ commutes with it",
+        figures={"nullity": nullity, "claimed": reduced},
+        cases=len(layers),
+    )
+    evidence.exact(
+        r"their exact nullity is $h(d_k^2+d_v^2)$",
+        on="correction",
+        figures={"nullity": equal(nullity, full), "primes": list(additive[0].primes)},
+        cases=len(layers),
+    )
+    turning = census([a.replace(rotary=Rotary.standard(a.d_k)) for a in layers], lambda a: a.heads * (a.d_k + a.d_v**2))
+    evidence.exact("with rotary positions it is reduced", on="correction", figures=turning.figures, cases=turning.cases)
+    record_identity(evidence, "rotary_commutant", on="correction")
+
+
+@checks("s4")
+def test_standard_rotary_commutant(evidence: EvidenceLog) -> None:
+    record_standard_rotary_commutant(evidence)
+
+
+@checks("s5")
+def test_lie_algebra(evidence: EvidenceLog) -> None:
+    def unexplained(point: Any) -> int:
+        found = lie.characterise(point, [lie.query_key_generators(point), lie.value_output_generators(point)])
+        return found.unexplained if found.inside and found.free else -1
+
+    outside = [unexplained(point) for point in SILENT]
+    evidence.exact(
+        r"at points of $\Theta_0$ the kernel of the derivative is this algebra",
+        outside == [0, 0],
+        counterexample=r"$d = h = 2$, $d_k = d_v = 1$, $W_{O,1} = 0$ (A1–A6 hold): $\delta W_Q^{(1)}$, $\delta "
+        r"W_K^{(1)}$ and $\delta W_V^{(1)}$ are free",
+        figures={"directions outside": outside},
+        cases=2,
+    )
+    evidence.proof(
+        "for every size: the generators are tangent to the fibre and closed under the bracket",
+        proves(lie.prove_tangency) and proves(lie.prove_bracket_closure),
+        on="condition",
+    )
+    points = [random_attention(d=w, d_k=k, d_v=v, groups=range(h), seed=w + k) for w, h, k, v in
+              ((4, 2, 1, 3), (5, 2, 3, 1), (3, 3, 2, 1))]  # fmt: skip
+    evidence.exact(
+        "first-order conditions solved over the rationals at general points",
+        on="condition",
+        figures={"unexplained": equal([unexplained(p) for p in points], [0, 0, 0])},
+        cases=len(points),
+    )
+
+
+@checks("s6")
+def test_weights_and_factors(evidence: EvidenceLog) -> None:
+    record_weights_identified(evidence, "s6")
+    record_sectors_factorise(evidence, "s6")
+
+
+@checks("s7")
+def test_norms(evidence: EvidenceLog) -> None:
+    record_identity(evidence, "value_output")
+    record_norm_compatibility(evidence, ("pre", "post"), sizes={"d": 7, "h": 2, "d_k": 4, "d_v": 3})
+
+
+@checks("s8")
+def test_product_over_layers(evidence: EvidenceLog) -> None:
+    family = StreamPermutation()
+    models = (gpt2(4, 2, 3, 1, 5, 2, tied=True, **MANY), llama(4, 2, 1, 2, 3, 5, 2, **MANY))
+    together, alone = [], []
+    for a in models:
+        w, function = wire(a), ExactFunction(a, batch=1200, length=2)
+        element = family.sample(a, w, torch.Generator().manual_seed(3))
+        changed = {k: x for k, x in family.act(a, w, function.roles, element).items() if x is not function.roles[k]}
+        together.append(function.keeps(changed))
+        alone += [function.keeps(only_layer(w, changed, layer)) for layer in range(a.layers)]
+    evidence.exact(
+        "the layer's part of every symmetry is a symmetry",
+        not all(together) or all(alone),
+        counterexample=r"renumber the coordinates of the stream ($d = 2$: swap them) in embedding, head and all "
+        r"layers: the logits are equal over GF(p²), and the part of any one layer alone changes them",
+        figures={"kept together": together, "kept alone": alone},
+        cases=len(models),
+    )
+    for name in ("residual_permutation", "rms_rotation"):
+        record_identity(evidence, name, on="correction")
+    a = models[1]
+    roles, x = random_parameters(a, 4), random_inputs(a, 4)
+    element = family.sample(a, wire(a), torch.Generator().manual_seed(4))
+    found = measure_invariance(a, roles, action(family, a), element, x)
+    evidence.numeric(
+        "the renumbering in float64", on="correction", figures={"observed / allowed": at_most(found.ratio, 1.0)}
+    )
+    part = only_layer(wire(a), family.act(a, wire(a), roles, element), 1)
+    evidence.control(
+        "the part of the second layer alone", figures={"change": at_least(assert_changes(a, roles, part, x), 1e-3)}
+    )

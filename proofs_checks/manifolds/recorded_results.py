@@ -1,0 +1,29 @@
+"""Results of the experiments on record, looked up by experiment and quantity."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from symgauge.experiments.record import recorded
+from symgauge.experiments.result import Result, Table
+
+SCALES = ("small", "paper")
+"""Of the recorded experiments: small ones that take minutes, and the source's own sizes, which decide."""
+
+
+@cache
+def experiment(key: str, scale: str = "small") -> Result:
+    """The recorded result; `symgauge reproduce manifolds --scale ...` measures it again."""
+    return recorded("manifolds")[scale].runs[key].result
+
+
+def measured(key: str, quantity: str, scale: str = "small") -> float:
+    """Our number of a comparison, by the start of its name; exactly one has it."""
+    (found,) = [c.ours for c in experiment(key, scale).comparisons if c.quantity.startswith(quantity)]
+    return float(found)
+
+
+def table(key: str, title: str, scale: str = "small") -> Table:
+    """A table of an experiment, by the start of its title; exactly one has it."""
+    (found,) = [each for each in experiment(key, scale).tables if each.title.startswith(title)]
+    return found

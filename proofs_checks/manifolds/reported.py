@@ -1,0 +1,23 @@
+"""Numbers that the source reports: its text (version 2) and its code."""
+
+DIMENSION = (3, 4)  # abstract
+DIMENSION_OF_MATRICES = (3, 5)  # 4.1, Figure 1
+COLLAPSED_BY = (0.2, 0.3)  # 4.1, share of the training steps
+EARLY, LATE = 9.7, 2.1  # 4.3, ρ_exec / ρ_rand, medians
+SHARE = (0.02, 0.13)  # 4.3, ρ_exec
+PERPENDICULAR, PERPENDICULAR_LATE = 0.92, 0.98  # abstract; 4.3
+DEFECT = (100, 175)  # caption of Figure 3
+CONVERGED_AT = 0.25  # caption of Figure 3: step 5,000 of 20,000
+SNAPSHOTS = 40  # code: every 500 of 20,000 steps
+COMPONENTS = 3  # code: per matrix
+LEARNING_STEP = 1e-3  # 3.3.2 and code: of the commutators
+SAMPLES = 9  # code: commutators per point, the one of median defect counts
+PARAMETERS, DEAD, LIVE, ATTENTION = 1_026_184, 658_560, 367_624, 327_680  # of the model the code makes
+PEAK = 14  # caption of Figure 5: exec / random, early
+SEEDS = {"3.2": 20, "caption of Figure 1": 5, "code (train.py)": 2, "code of the commutators": 1}
+README_DIMENSION = (2, 3)
+BASELINE_PLANE = 60  # K: 3 components of 4 matrices in 5 layers
+OPTIMIZER = {"3.2": "SGD, rate 0.001, batch 64", "code": "AdamW, rate 0.0003, batch 128"}
+LENGTH = {"3.1": 32, "code": 16}
+MARKERS = {"3.1": (1, 6), "code": (1, 4)}
+INTERVAL = {"3.2": 100, "code": 500}

@@ -1,0 +1,1 @@
+"""Tests of what this source's checks and page are made of."""

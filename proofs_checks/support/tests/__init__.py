@@ -1,0 +1,1 @@
+"""Tests of what the checks of several sources use."""
