@@ -27,7 +27,9 @@ def command(
 ) -> None:
     """Run experiments of a source; writes results (JSON), a page (Markdown), figures (PNG). A stopped run goes on."""
     from symgauge.experiments.suite import experiments_of, suites
+    from symgauge.extras import require
 
+    require("reproduce", "symgauge reproduce")
     if suite == "list":
         for name in suites():
             for key, experiment in experiments_of(name).items():
