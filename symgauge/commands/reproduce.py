@@ -9,9 +9,7 @@ import typer
 
 
 def command(
-    suite: Annotated[
-        str, typer.Argument(metavar="SUITE", help="Whose experiments: gauge, ...; 'list' names them all.")
-    ],
+    suite: Annotated[str, typer.Argument(metavar="SUITE", help="Whose experiments; 'list' names them all.")],
     table: Annotated[list[str] | None, typer.Option(metavar="N", help="Only this table (may be repeated).")] = None,
     figure: Annotated[list[str] | None, typer.Option(metavar="N", help="Only this figure (may be repeated).")] = None,
     only: Annotated[
