@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 from sympy import latex
 
+from proofs_checks.production.stated_numbers import stated
 from proofs_checks.support.measured_instances import Instance
 from symgauge.architecture import Architecture
 from symgauge.claims import Claim, EvidenceLog, at_least, equal
@@ -16,13 +16,6 @@ from symgauge.presets import preset
 from symgauge.symbolic.dimensions import SYMBOLS, Dimension
 from symgauge.symmetries import symbols
 from symgauge.symmetries.first_layer import surplus
-
-
-def stated(statement: str) -> tuple[int, int]:
-    """The parameters and the dimension that a statement names."""
-    found = re.search(r"has ([\d,]+) parameters, .* has dimension ([\d,]+)", statement)
-    assert found is not None, f"the statement names no dimension: {statement}"
-    return int(found[1].replace(",", "")), int(found[2].replace(",", ""))
 
 
 def record(
@@ -46,7 +39,7 @@ def record(
 
 def _at_full_size(evidence: EvidenceLog, claim: Claim, by_hand: Dimension | None) -> None:
     full = full_size(preset(claim.name))
-    parameters, dimension = stated(claim.statement)
+    parameters, dimension = stated(claim)
     figures: dict[str, Any] = {
         "parameters": equal(full.parameters, parameters),
         "dimension": equal(full.dimension, dimension),

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy
 import torch
-from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
+from symgauge.algorithms.assignment import assignment
 from symgauge.algorithms.element import GaugeElement
 from symgauge.algorithms.invariants import head_distances, relative_change
 from symgauge.algorithms.pairs import balance, matrices, polar, score_pairs, value_pair
@@ -44,12 +44,12 @@ def match_heads(distances: Tensor, groups: int) -> Tensor:
     heads = len(table)
     shared = heads // groups
     if shared == 1:
-        return torch.as_tensor(linear_sum_assignment(table)[1], device=distances.device)
+        return torch.as_tensor(assignment(table), device=distances.device)
     tiles = table.reshape(groups, shared, groups, shared).transpose(0, 2, 1, 3)
-    inside = [[linear_sum_assignment(tile)[1] for tile in row] for row in tiles]
+    inside = [[assignment(tile) for tile in row] for row in tiles]
     rows = numpy.arange(shared)
     totals = [[tiles[a, b][rows, inside[a][b]].sum() for b in range(groups)] for a in range(groups)]
-    chosen = linear_sum_assignment(numpy.array(totals))[1]
+    chosen = assignment(numpy.array(totals))
     order = numpy.concatenate([b * shared + inside[a][b] for a, b in enumerate(chosen)])
     return torch.as_tensor(order, device=distances.device)
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
+from symgauge.algorithms.assignment import assignment
 from symgauge.errors import InvalidInput
 
 Freedom = Literal["none", "sign", "positive", "any"]
@@ -123,7 +123,7 @@ def align_neurons(reference: FeedForwardParameters, other: FeedForwardParameters
     cost = torch.minimum(plus, minus)
     if fixed_one.shape[-1]:
         cost = cost + _distances(fixed_one, fixed_two)
-    order = torch.as_tensor(linear_sum_assignment(cost.detach().double().cpu().numpy())[1], device=cost.device)
+    order = torch.as_tensor(assignment(cost.detach().double().cpu().numpy()), device=cost.device)
     own = torch.arange(len(order), device=order.device)
     signs = torch.where(minus[own, order] < plus[own, order], -1.0, 1.0).to(cost)
     factors = signs * scales[1][order] / scales[0]

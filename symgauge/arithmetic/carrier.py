@@ -15,7 +15,7 @@ from torch import Tensor
 
 from symgauge.arithmetic import complex_pairs, decompositions
 from symgauge.arithmetic.arguments import leaves, mapped
-from symgauge.arithmetic.jet import Calculus, Jet
+from symgauge.arithmetic.interface import Arithmetic, Element
 from symgauge.arithmetic.places import where
 from symgauge.errors import UnsupportedOperation
 
@@ -27,10 +27,10 @@ _VIEWS: set[Any] = set()
 def rule(*operations: Any, view: bool = False) -> Callable[[Rule], Rule]:
     """Register a rule for aten operations (packets such as ``torch.ops.aten.gelu``, or single overloads).
 
-    The decorated function is called as ``f(calculus, *args, **kwargs)`` with the operation's own arguments, in which
-    every carrier has become a :class:`~symgauge.arithmetic.jet.Jet`. It returns a jet, a tuple of jets and tensors, or
-    an ordinary tensor. ``view=True`` marks results that share memory with their argument in ordinary PyTorch: writing
-    through one of them in place is refused, because the carrier behind it would not see it.
+    The decorated function is called as ``f(arithmetic, *args, **kwargs)`` with the operation's own arguments, in which
+    every carrier has become an :class:`~symgauge.arithmetic.interface.Element`. It returns an element, a tuple of
+    elements and tensors, or an ordinary tensor. ``view=True`` marks results that share memory with their argument in
+    ordinary PyTorch: writing through one of them in place is refused, because the carrier behind it would not see it.
     """
 
     def register(function: Rule) -> Rule:
@@ -55,8 +55,9 @@ def _find(func: Any, table: Any) -> Any:
 class Carrier(Tensor):
     """A tensor whose entries are jets. Created by :func:`wrap`; results of operations on carriers are carriers."""
 
-    jet: Jet
-    calculus: Calculus
+    jet: Any
+    """An :class:`~symgauge.arithmetic.interface.Element` of its arithmetic."""
+    calculus: Arithmetic
     parent: Carrier | None
     """The carrier this one is a view of: writing to either must reach the other."""
     reading: Callable[[Any], Any]
@@ -68,12 +69,12 @@ class Carrier(Tensor):
     """Name of the parameter it stands for, or empty."""
 
     @staticmethod
-    def __new__(cls, jet: Jet, calculus: Calculus, dtype: torch.dtype = torch.float64) -> Carrier:
+    def __new__(cls, jet: Element, calculus: Arithmetic, dtype: torch.dtype = torch.float64) -> Carrier:
         self: Carrier = Tensor._make_wrapper_subclass(cls, jet.shape, dtype=dtype, device=jet.shadow.device)
         self.jet = jet
         self.calculus = calculus
         self.parent = None
-        calculus.widest = max(calculus.widest, jet.shadow.numel() // calculus.batch)
+        calculus.watcher.made(jet.shadow.numel())
         self.views = weakref.WeakSet()
         self.run, self.parameter = None, ""
         return self
@@ -114,13 +115,13 @@ def _by_rule(func: Any, key: Any, args: Any, kwargs: Any) -> Any:
     outcome = _RULES[key](calculus, *plain_args, **plain_kwargs)
     dtype = kwargs.get("dtype") or _result_dtype(args, first)
     if target is not None:
-        if not isinstance(outcome, Jet) or outcome.shape != target.jet.shape:
+        if not isinstance(outcome, Element) or outcome.shape != target.jet.shape:
             raise UnsupportedOperation(f"the rule for {func} must return one jet of the shape of its target")
         _write(target, outcome)
         return target
 
     def box(x: Any) -> Any:
-        return Carrier(x, calculus, dtype) if isinstance(x, Jet) else x
+        return Carrier(x, calculus, dtype) if isinstance(x, Element) else x
 
     boxed = tuple(box(x) for x in outcome) if isinstance(outcome, (tuple, list)) else box(outcome)
     if _find(func, _VIEWS) in _VIEWS:
@@ -187,7 +188,7 @@ def _link(boxed: Any, parent: Carrier, func: Any, rest: Any, kwargs: Any) -> Non
         def reading(x: Any, i: int = i) -> Any:
             result = (
                 _RULES[_find(func, _RULES)](parent.calculus, x, *rest, **kwargs)
-                if isinstance(x, Jet)
+                if isinstance(x, Element)
                 else func(x, *rest, **kwargs)
             )
             return result[i] if several else result
@@ -196,7 +197,7 @@ def _link(boxed: Any, parent: Carrier, func: Any, rest: Any, kwargs: Any) -> Non
         parent.views.add(view)
 
 
-def _write(target: Carrier, jet: Jet) -> None:
+def _write(target: Carrier, jet: Element) -> None:
     """Give a carrier a new value in place: up to the memory it is a view of, and down to every view of that."""
     target.jet = jet
     while target.parent is not None:
@@ -231,6 +232,6 @@ def _explain(func: Any) -> str:
     )
 
 
-def wrap(jet: Jet, calculus: Calculus) -> Carrier:
+def wrap(jet: Element, calculus: Arithmetic) -> Carrier:
     """A carrier for a jet."""
     return Carrier(jet, calculus)

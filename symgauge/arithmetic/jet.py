@@ -21,8 +21,8 @@ import torch
 from torch import Tensor
 
 from symgauge.arithmetic.finite_field import FiniteField, Residues, gathered
+from symgauge.arithmetic.interface import Arithmetic, Element
 from symgauge.arithmetic.linear_maps import ByLeft, ByRight, Kept, LinearMap, Move, Softmax, Times, Total, moves
-from symgauge.arithmetic.record import Record
 from symgauge.arithmetic.tape import Node
 
 _LARGEST_POWER = 64
@@ -32,26 +32,15 @@ _EXP_UNDERFLOW = 746.0
 
 
 @dataclass(frozen=True)
-class Jet:
+class Jet(Element):
+    """An element over a field, with what its derivatives take."""
+
     value: Residues
-    shadow: Tensor
-    node: Node | None = None
-    taint: Tensor | None = None
-    degree: int = 0
     slope: int = 0
     power: Residues | None = None
     """exp of the value, where it is known otherwise than from the value's residues."""
     logarithm: Residues | None = None
     """The argument of the exponential that this is."""
-
-    @property
-    def depends(self) -> bool:
-        """Whether any parameter is involved."""
-        return self.degree > 0
-
-    @property
-    def shape(self) -> torch.Size:
-        return self.shadow.shape
 
 
 def _merge_taint(*jets: Jet) -> Tensor | None:
@@ -74,43 +63,12 @@ def _traced(fn: Callable[[Sequence[Tensor]], Tensor], like: Sequence[Tensor]) ->
     return fn(numbers) - 1
 
 
-class EnoughRoots(Exception):
-    """Raised by whoever watches square roots, to end the run at one of them."""
-
-
-class Calculus:
-    """Operations on jets over one field. Every method returns a new jet; none changes its arguments."""
+class Calculus(Arithmetic[Jet]):
+    """Operations on jets over one field."""
 
     def __init__(self, field: FiniteField) -> None:
+        super().__init__()
         self.field = field
-        self.batch = 1
-        """Inputs of the present run."""
-        self.widest = 0
-        """Largest number of entries for each of them that a carrier had so far, for memory planning."""
-        self.at_root: Callable[[Jet], None] | None = None
-        """Called with the radicand of every square root."""
-        self.record: Record | None = None
-        """Where thresholds are noted, if anybody wants to know."""
-        self._numbers: dict[tuple[type, float, torch.device | None], Jet] = {}
-        self.uses: set[str] = set()
-        """Functions so far whose values are hashes: what a bound on the rank is conditional on."""
-
-    # ----- thresholds
-
-    def threshold(self, operation: str, distance: Jet) -> None:
-        """Note on which side of 0 each entry is, for a continuous function with a kink there."""
-        if self.record is not None and distance.depends:
-            self.record.side(operation, distance.shadow, distance.taint)
-
-    def chosen(self, operation: str, jet: Jet, mask: Tensor) -> None:
-        """Note which entries were chosen (top-k experts), as sides of a threshold."""
-        if self.record is not None and jet.depends:
-            self.record.side(operation, mask.double() - 0.5, jet.taint)
-
-    def jump(self, operation: str, distance: Jet, ordered: bool = False) -> None:
-        """Note a threshold at 0 that the function may jump at."""
-        if self.record is not None and distance.depends:
-            self.record.jump(operation, distance, ordered)
 
     # ----- construction
 
@@ -121,14 +79,6 @@ class Calculus:
         parameters and inputs, which are drawn or trained) takes the float for the dyadic rational it is.
         """
         return Jet(self.field.lift(x, exact), x.double() if x.is_floating_point() else x.to(torch.float64))
-
-    def number(self, x: float, device: torch.device | None = None) -> Jet:
-        """A number of the code, as a zero-dimensional constant."""
-        key = (type(x), x, device)
-        if key not in self._numbers:
-            dtype = torch.int64 if isinstance(x, int) else torch.float64
-            self._numbers[key] = self.lift(torch.tensor(x, dtype=dtype, device=device))
-        return self._numbers[key]
 
     def variable(self, x: Tensor | Jet, derivatives: bool = True) -> Jet:
         """An independent variable, of which derivatives are wanted or not."""
@@ -169,9 +119,6 @@ class Calculus:
         node = self._node(shadow.shape, (a, None), (b, None))
         degree, slope = max(a.degree, b.degree), max(a.slope, b.slope)
         return Jet(self.field.add(a.value, b.value), shadow, node, _merge_taint(a, b), degree, slope, power)
-
-    def sub(self, a: Jet, b: Jet) -> Jet:
-        return self.add(a, self.neg(b))
 
     def neg(self, a: Jet) -> Jet:
         node = self._node(a.shape, (a, Times(self.field.constant(-1, a.shadow))))
@@ -269,10 +216,6 @@ class Calculus:
             running.append(so_far)
         return replace(result, power=gathered(lambda parts: torch.cat(parts, dim), running))
 
-    def mean(self, a: Jet, dims: Sequence[int], keepdim: bool = False) -> Jet:
-        count = math.prod(a.shape[d] for d in dims)
-        return self.divide_by_count(self.sum(a, dims, keepdim), count)
-
     # ----- functions of one variable
 
     def apply(
@@ -302,12 +245,8 @@ class Calculus:
         result = self.apply(a, value, 1 / a.shadow, minus_square, taint=self.field.is_zero(a.value), slope=2)
         return result if a.logarithm is None else replace(result, logarithm=self.field.neg(a.logarithm))
 
-    def div(self, a: Jet, b: Jet) -> Jet:
-        return self.mul(a, self.reciprocal(b))
-
     def _root(self, a: Jet) -> tuple[Residues, Tensor]:
-        if self.at_root is not None:
-            self.at_root(a)
+        self.watcher.root(a)
         root, failed = self.field.root(a.value)
         return root, failed | self.field.is_zero(a.value)
 
@@ -325,13 +264,13 @@ class Calculus:
         return self.apply(a, root, a.shadow.sqrt(), half_inverse, taint=failed)
 
     def exp(self, a: Jet) -> Jet:
-        self.uses.add("exp")
+        self.watcher.hashed("exp")
         value = self.power(a)
         return replace(self.apply(a, value, a.shadow.exp(), value), logarithm=a.value)
 
     def log(self, a: Jet) -> Jet:
         """The argument of an exponential, else a fresh element that remembers ``a``; a zero taints the entry."""
-        self.uses.add("log")
+        self.watcher.hashed("log")
         value = self.field.log(a.value) if a.logarithm is None else a.logarithm
         masked = a.shadow == 0
         taint = self.field.is_zero(a.value) & ~masked
@@ -340,7 +279,7 @@ class Calculus:
 
     def erf(self, a: Jet) -> Jet:
         """erf is a fresh odd element; its derivative (2/√π) exp(−a²) uses the same exponential as all others."""
-        self.uses.add("erf")
+        self.watcher.hashed("erf")
         field = self.field
         bell = field.exp(field.neg(field.mul(a.value, a.value)))
         derivative = field.scale(bell, 2 / math.sqrt(math.pi))
@@ -355,7 +294,7 @@ class Calculus:
 
     def sigmoid(self, a: Jet) -> Jet:
         """E/(1 + E) with E = exp(a), so that every relation to exp, tanh and silu is kept; derivative s(1 − s)."""
-        self.uses.add("exp")
+        self.watcher.hashed("exp")
         field, e = self.field, self.power(a)
         one = field.ones_like(e)
         denominator = field.add(one, e)
@@ -368,7 +307,7 @@ class Calculus:
 
     def tanh(self, a: Jet) -> Jet:
         """(E² − 1)/(E² + 1) with E = exp(a); derivative 1 − tanh²."""
-        self.uses.add("exp")
+        self.watcher.hashed("exp")
         field, e = self.field, self.power(a)
         square, one = field.mul(e, e), field.ones_like(e)
         denominator = field.add(square, one)
@@ -387,7 +326,7 @@ class Calculus:
     def cos_sin(self, a: Jet) -> tuple[Jet, Jet]:
         """Cosine and sine from a fresh odd half-angle tangent, so that cos² + sin² = 1 holds exactly."""
         field = self.field
-        self.uses.add("sin")
+        self.watcher.hashed("sin")
         t = field.odd(a.value, "tangent of half")
         one = field.ones_like(t)
         square = field.mul(t, t)
@@ -404,7 +343,7 @@ class Calculus:
         An entry is masked, exactly 0, where float64 gives it the weight 0: −∞, −1e9 or any score far below the rest.
         ``safe``: a row of −∞ alone gives zeros and not NaN.
         """
-        self.uses.add("exp")
+        self.watcher.hashed("exp")
         field = self.field
         shadow = torch.softmax(x.shadow, dim)
         if safe:
@@ -457,11 +396,6 @@ class Calculus:
 
     # ----- shapes
 
-    def expand(self, a: Jet, shape: torch.Size | tuple[int, ...]) -> Jet:
-        if tuple(a.shape) == tuple(shape):
-            return a
-        return self.move(lambda x: x.expand(shape), a)
-
     def move(self, fn: Callable[[Tensor], Tensor], a: Jet) -> Jet:
         """Apply an operation that only moves, copies, drops or zeroes entries to every part of a jet.
 
@@ -477,15 +411,15 @@ class Calculus:
             a, value=a.value.map(fn), shadow=shadow, node=node, taint=taint, power=power, logarithm=logarithm
         )
 
-    def join(self, fn: Callable[[Sequence[Tensor]], Tensor], jets: Sequence[Jet]) -> Jet:
+    def join(self, fn: Callable[[Sequence[Tensor]], Tensor], elements: Sequence[Jet]) -> Jet:
         """Apply an operation that only moves entries of several jets into one result (cat, stack, index_put, …)."""
         node = None
-        if any(j.node is not None for j in jets):
-            index = _traced(fn, [j.shadow for j in jets])
-            by = moves(index, [j.shape for j in jets])
-            parents = tuple((j.node, move) for j, move in zip(jets, by, strict=True) if j.node is not None)
+        if any(j.node is not None for j in elements):
+            index = _traced(fn, [j.shadow for j in elements])
+            by = moves(index, [j.shape for j in elements])
+            parents = tuple((j.node, move) for j, move in zip(elements, by, strict=True) if j.node is not None)
             node = Node(index.shape, parents)
-        return self._moved(fn, jets, node)
+        return self._moved(fn, elements, node)
 
     def _moved(self, fn: Callable[[Sequence[Tensor]], Tensor], jets: Sequence[Jet], node: Node | None) -> Jet:
         """A join but for its node."""

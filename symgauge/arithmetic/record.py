@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 
 from symgauge.arithmetic.finite_field import Residues
+from symgauge.arithmetic.interface import Element, Watcher
 from symgauge.arithmetic.places import current
 
 if TYPE_CHECKING:
-    from symgauge.arithmetic.jet import Jet
     from symgauge.arithmetic.tape import Node
 
 STEP = "rounding"
@@ -80,8 +80,8 @@ class Jump:
 
 
 @dataclass
-class Record:
-    """The sites of one evaluation; ``start`` before each run of the module."""
+class Record(Watcher):
+    """What was seen of one evaluation; ``start`` before each run of the module."""
 
     sides: dict[Key, Sides] = field(default_factory=dict)
     jumps: dict[Key, list[Jump]] = field(default_factory=dict)
@@ -96,11 +96,23 @@ class Record:
     flips: Tensor | None = None
     """(batch,) inputs of the last run that put a wanted unit on its other side."""
     _turns: Counter[tuple[str, str]] = field(default_factory=Counter)
-    batch: int = 0
+    batch: int = 1
+    """Inputs of the present run."""
+    widest: int = 0
+    """Largest number of entries for each of them that a tensor had so far, for memory planning."""
+    functions: set[str] = field(default_factory=set)
+    """Functions so far whose values are hashes."""
 
-    def start(self, batch: int) -> None:
+    def start(self, batch: int, thresholds: bool = True) -> None:
         self._turns.clear()
-        self.batch, self.flips = batch, None if self.wanted is None else torch.zeros(batch, dtype=torch.bool)
+        self.thresholds, self.batch = thresholds, max(1, batch)
+        self.flips = None if self.wanted is None else torch.zeros(batch, dtype=torch.bool)
+
+    def made(self, entries: int) -> None:
+        self.widest = max(self.widest, entries // self.batch)
+
+    def hashed(self, function: str) -> None:
+        self.functions.add(function)
 
     def _key(self, operation: str) -> Key:
         self._turns[current(), operation] += 1
@@ -140,7 +152,7 @@ class Record:
         units = there.movedim(axis + 1, -1)[..., stuck]
         return units.reshape(self.batch, -1).any(1)
 
-    def jump(self, operation: str, distance: Jet, ordered: bool = False) -> None:
+    def jump(self, operation: str, distance: Element, ordered: bool = False) -> None:
         """Note a threshold that the function may jump at, with derivatives where the run has them."""
         key = self._key(operation)
         self._side(key, distance.shadow, distance.taint, ordered)
@@ -157,7 +169,7 @@ class Record:
         value = distance.value.map(lambda t: t.reshape(-1))
         for unit in range(min(units, _UNITS)):
             for entry in flat[usable[:, unit], unit][:_SAMPLES].tolist():
-                kept.append(Jump(unit, value.map(lambda t, e=entry: t[e]), distance.node, entry))  # type: ignore[misc]
+                kept.append(Jump(unit, value.map(lambda t, e=entry: t[e]), distance.node, entry))
 
     def without_rows(self) -> list[Jump]:
         """Samples of the run that was, whose derivatives are still to be taken."""

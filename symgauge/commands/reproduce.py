@@ -9,9 +9,7 @@ import typer
 
 
 def command(
-    suite: Annotated[
-        str, typer.Argument(metavar="SUITE", help="Whose experiments: gauge, ...; 'list' names them all.")
-    ],
+    suite: Annotated[str, typer.Argument(metavar="SUITE", help="Whose experiments; 'list' names them all.")],
     table: Annotated[list[str] | None, typer.Option(metavar="N", help="Only this table (may be repeated).")] = None,
     figure: Annotated[list[str] | None, typer.Option(metavar="N", help="Only this figure (may be repeated).")] = None,
     only: Annotated[
@@ -27,7 +25,9 @@ def command(
 ) -> None:
     """Run experiments of a source; writes results (JSON), a page (Markdown), figures (PNG). A stopped run goes on."""
     from symgauge.experiments.suite import experiments_of, suites
+    from symgauge.extras import require
 
+    require("reproduce", "symgauge reproduce")
     if suite == "list":
         for name in suites():
             for key, experiment in experiments_of(name).items():

@@ -27,11 +27,15 @@ def command(
     from symgauge.claims.catalogue import catalogue, checks_folder
     from symgauge.claims.select import select as choose
     from symgauge.commands._progress import progress
+    from symgauge.extras import require
     from symgauge.reporting.lines import headline, overview
     from symgauge.reporting.site import write_reports
     from symgauge.sources import sources
     from symgauge.verification import run_checks
 
+    require("verify", "symgauge verify")
+    if report:
+        require("reproduce", "symgauge verify --report, which draws the figures of experiments,")
     chosen_profile = profiles.check(profile or profiles.active())
     if seed is not None:
         os.environ[profiles.SEED_VARIABLE] = str(seed)

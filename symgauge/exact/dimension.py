@@ -293,7 +293,7 @@ def _result(
         output=output,
         # A non-zero minor larger than the rank found has at most P rows; the rank found may be the wrong one.
         failure_bound=math.prod(min(1.0, len(theta) * p.slope / p.prime) for p in points),
-        conditional_on=tuple(sorted(search.evaluation.calculus.uses)),
+        conditional_on=tuple(sorted(record.functions)),
         seconds=seconds,
         notes=tuple(notes),
         pieces=pieces(record),

@@ -12,7 +12,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 import symgauge.arithmetic.rules  # noqa: F401  (registers the rule table)
 from symgauge.arithmetic.carrier import Carrier, wrap
 from symgauge.arithmetic.finite_field import Residues
-from symgauge.arithmetic.jet import Calculus, EnoughRoots, Jet
+from symgauge.arithmetic.interface import RunEnded
+from symgauge.arithmetic.jet import Calculus, Jet
 from symgauge.arithmetic.places import module_names
 from symgauge.arithmetic.record import Record
 from symgauge.arithmetic.run import Run
@@ -26,22 +27,23 @@ from symgauge.exact.subject import Subject
 class Evaluation:
     """A subject at the parameter point ``theta`` (P,) float64, over one field."""
 
-    def __init__(self, subject: Subject, theta: Tensor, calculus: Calculus) -> None:
+    def __init__(self, subject: Subject, theta: Tensor, calculus: Calculus, record: Record | None = None) -> None:
         self.subject = subject
         self.inputs = subject.inputs
         self.calculus = calculus
         self.theta = theta
-        self.record = Record()
+        self.record = record or Record()
+        """Told of every run; another may take its place for a while."""
         self._point = calculus.lift(theta, exact=True)
         self._variables: list[tuple[int, Node | None]] = []
 
-    def _carriers(self, derivatives: bool) -> dict[str, Carrier]:
+    def _carriers(self, calculus: Calculus, derivatives: bool) -> dict[str, Carrier]:
         start, result = 0, {}
         self._variables = []
         for name, p in self.subject.counted:
-            block = self.calculus.move(lambda t, i=start, p=p: t[i : i + p.numel()].reshape(p.shape), self._point)  # type: ignore[misc]
-            variable = self.calculus.variable(block, derivatives)
-            result[name] = wrap(variable, self.calculus)
+            block = calculus.move(lambda t, i=start, p=p: t[i : i + p.numel()].reshape(p.shape), self._point)  # type: ignore[misc]
+            variable = calculus.variable(block, derivatives)
+            result[name] = wrap(variable, calculus)
             result[name].parameter = name
             self._variables.append((start, variable.node))
             start += p.numel()
@@ -72,17 +74,15 @@ class Evaluation:
 
         ``watched``: note on which sides of thresholds the inputs are (see :class:`Record`).
         """
-        subject, calculus = self.subject, self.calculus
+        subject, calculus = self.subject, self.calculus.watched_by(self.record)
         batch = batch.to(self.theta.device)
         argument: Tensor = batch
         if not isinstance(self.inputs, Tokens):
             argument = wrap(calculus.lift(batch, exact=True), calculus)
-        carriers = self._carriers(derivatives)
+        carriers = self._carriers(calculus, derivatives)
         run = Run(subject.memory, carriers, self.record)
         run.adopt([argument])
-        calculus.record = self.record if watched else None
-        self.record.start(len(batch))
-        calculus.batch = max(1, len(batch))
+        self.record.start(len(batch), watched)
         module = subject.module
         try:
             with (
@@ -94,7 +94,7 @@ class Evaluation:
                 run,
             ):
                 found = subject.call(module, argument)
-        except (SymgaugeError, EnoughRoots):
+        except (SymgaugeError, RunEnded):
             raise
         except Exception as error:
             raise UnsupportedOperation(
@@ -102,8 +102,6 @@ class Evaluation:
                 f"{said(error)}{place(error, module)}; "
                 "operations that leave torch (numpy, data_ptr, tolist) cannot be followed"
             ) from error
-        finally:
-            calculus.record = None
         jets = []
         for name, axis in subject.axes.items():
             x = found.get(name)

@@ -113,7 +113,7 @@ class JacobianRows:
 
     def _chunks(self, found: list[Probe], rows: int) -> list[list[Probe]]:
         """Batches for one pass, where each sequence has so many rows."""
-        widest = max(self.evaluation.calculus.widest, self.echelon.columns)
+        widest = max(self.evaluation.record.widest, self.echelon.columns)
         size = max(1, int(_MEMORY / (8 * widest * max(rows, 1))))
         return [found[i : i + size] for i in range(0, len(found), size)]
 

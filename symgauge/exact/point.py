@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
 
 from symgauge.arithmetic.finite_field import FiniteField
-from symgauge.arithmetic.jet import Calculus, EnoughRoots, Jet
+from symgauge.arithmetic.interface import Element, RunEnded
+from symgauge.arithmetic.jet import Calculus, Jet
+from symgauge.arithmetic.record import Record
 from symgauge.exact.evaluation import Evaluation
 from symgauge.exact.probes import Tokens
 from symgauge.exact.subject import Subject
@@ -114,25 +117,25 @@ def _token_rows(subject: Subject, vocabulary: int) -> list[Tensor]:
     return tables
 
 
-class _Roots:
+@dataclass
+class _Roots(Record):
     """The radicands of a run, which ends at the one with this number."""
 
-    def __init__(self, last: int | None = None) -> None:
-        self.last = last
-        self.radicands: list[Jet] = []
+    last: int | None = None
+    radicands: list[Jet] = field(default_factory=list)
 
-    def __call__(self, radicand: Jet) -> None:
+    def root(self, radicand: Element) -> None:
+        assert isinstance(radicand, Jet)
         self.radicands.append(radicand)
         if self.last is not None and len(self.radicands) > self.last:
-            raise EnoughRoots
+            raise RunEnded
 
 
 def _radicands(subject: Subject, theta: Tensor, prime: int, batch: Tensor, last: int | None = None) -> list[Jet]:
-    calculus, watcher = Calculus(FiniteField(prime)), _Roots(last)
-    calculus.at_root = watcher
-    with suppress(EnoughRoots):
-        Evaluation(subject, theta, calculus)(batch)
-    return watcher.radicands
+    roots = _Roots(last=last)
+    with suppress(RunEnded):
+        Evaluation(subject, theta, Calculus(FiniteField(prime)), roots)(batch)
+    return roots.radicands
 
 
 def _first_shared_root(subject: Subject, inputs: Tokens, theta: Tensor, prime: int) -> int | None:

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symgauge.algorithms import (
@@ -42,6 +42,7 @@ def same(one: GaugeElement, two: GaugeElement, allowed: float) -> bool:
     )
 
 
+@settings(deadline=None)  # the first example imports SciPy
 @given(kind=st.sampled_from(sorted(KINDS)), seed=st.integers(0, 10**6))
 def test_a_planted_element_is_recovered(kind: str, seed: int) -> None:
     p = layer(kind, seed)

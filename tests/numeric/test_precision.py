@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from symgauge.arithmetic.multiprecision import Multiprecision
-from symgauge.errors import InvalidInput, UnsupportedOperation
+from symgauge.errors import InvalidInput
 from symgauge.models.parameters import random_parameters
 from symgauge.models.reference import ReferenceModel, forward
 from symgauge.numeric import (
@@ -153,8 +153,6 @@ def test_misuse_is_refused() -> None:
         with pytest.raises(InvalidInput, match="digits"):
             Multiprecision(digits)  # type: ignore[arg-type]
     m = Multiprecision(20)
-    with pytest.raises(UnsupportedOperation, match="no derivatives"):
-        m.variable(torch.ones(2))
     with pytest.raises(InvalidInput, match="20 digits"):
         m.numbers(torch.ones(2))
     with pytest.raises(InvalidInput):

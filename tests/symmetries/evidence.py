@@ -1,4 +1,8 @@
-"""How much two parameter points differ as functions, and how much of that rounding explains."""
+"""How much two parameter points differ as functions, and how much of that rounding explains.
+
+By the library's own function and error model (:mod:`symgauge.numeric`); here of two points alone, however one was made
+from the other.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,9 @@ import torch
 from torch import Tensor
 
 from symgauge.architecture import Architecture
-from symgauge.models.reference import forward, random_parameters
+from symgauge.models.reference import random_parameters
+from symgauge.numeric import function_of
+from symgauge.numeric.error_model import allowed_error, longest_sum, relative_error, sensitivity
 from symgauge.symmetries.base import Output
 
 EPSILON = torch.finfo(torch.float64).eps
@@ -31,31 +37,25 @@ def inputs(a: Architecture, generator: torch.Generator, count: int = 12) -> Tens
     return torch.randn(count, a.context, a.d_model, generator=generator, dtype=torch.float64)
 
 
-def evaluate(a: Architecture, roles: Mapping[str, Tensor], x: Tensor, output: Output) -> Tensor:
-    y = forward(a, roles, x)
-    return y if output == "logits" else y.softmax(-1)
-
-
 def difference(
     a: Architecture, one: Mapping[str, Tensor], two: Mapping[str, Tensor], x: Tensor, output: Output
 ) -> float:
-    """Relative difference of the two functions on the inputs."""
-    y = evaluate(a, one, x, output)
-    return float((evaluate(a, two, x, output) - y).norm() / y.norm())
+    """Relative difference of the two functions on the inputs, which must be finite."""
+    function = function_of(a, x, output)
+    change = relative_error(function(one), function(two))
+    assert change < torch.inf, "an output is not finite"
+    return change
 
 
 def rounding(
     a: Architecture, before: Mapping[str, Tensor], after: Mapping[str, Tensor], x: Tensor, output: Output
 ) -> float:
-    """What rounding can change: ε times the response to relative perturbations, times the growth of the roles squared.
+    """What rounding can change: of the function at both points, and of the action between them.
 
-    The action rounds each role it computes, as if every entry were perturbed by a few ε; the response to a random
-    perturbation of size 1e-7 measures what that does to the function. Products such as A · A⁻¹ cancel intermediate
-    values that are larger than the result, by at most the growth of either factor.
+    Products such as A · A⁻¹ cancel intermediate values that are larger than the result, by at most the growth of
+    either factor: the action's condition is taken for the largest growth of a role, squared.
     """
-    generator, step, response = torch.Generator().manual_seed(1), 1e-7, 1.0
-    for roles in (before, after):
-        noisy = {r: v * (1 + step * torch.randn(v.shape, generator=generator, dtype=v.dtype)) for r, v in roles.items()}
-        response = max(response, difference(a, roles, noisy, x, output) / step)
+    function = function_of(a, x, output)
     growth = max(1.0, *(float(after[r].norm() / before[r].norm()) for r in before))
-    return 30 * EPSILON * response * growth**2
+    responses = sensitivity(function, before, {}, 1), sensitivity(function, after, dict.fromkeys(after, growth**2), 1)
+    return allowed_error(EPSILON, longest_sum(a, x.shape[1]), *responses)

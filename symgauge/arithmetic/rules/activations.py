@@ -8,29 +8,29 @@ import torch
 from torch import Tensor
 
 from symgauge.arithmetic.carrier import rule
-from symgauge.arithmetic.jet import Calculus, Jet
+from symgauge.arithmetic.interface import Arithmetic, Element
 from symgauge.arithmetic.rules._convert import as_jet, filled
 
 aten = torch.ops.aten
 
 
 @rule(aten.tanh)
-def _tanh(c: Calculus, x: Jet) -> Jet:
+def _tanh(c: Arithmetic, x: Element) -> Element:
     return c.tanh(x)
 
 
 @rule(aten.sigmoid)
-def _sigmoid(c: Calculus, x: Jet) -> Jet:
+def _sigmoid(c: Arithmetic, x: Element) -> Element:
     return c.sigmoid(x)
 
 
 @rule(aten.silu)
-def _silu(c: Calculus, x: Jet) -> Jet:
+def _silu(c: Arithmetic, x: Element) -> Element:
     return c.mul(x, c.sigmoid(x))
 
 
 @rule(aten.softplus)
-def _softplus(c: Calculus, x: Jet, beta: float = 1, threshold: float = 20) -> Jet:
+def _softplus(c: Arithmetic, x: Element, beta: float = 1, threshold: float = 20) -> Element:
     """log(1 + e^βx)/β; above the threshold torch returns x itself, and so does this."""
     inner = x if beta == 1 else c.scale(x, beta)
     smooth = c.log(c.add(filled(c, x, 1.0), c.exp(inner)))
@@ -41,13 +41,13 @@ def _softplus(c: Calculus, x: Jet, beta: float = 1, threshold: float = 20) -> Je
 
 
 @rule(aten.log_sigmoid_forward)
-def _log_sigmoid(c: Calculus, x: Jet) -> tuple[Jet, Tensor]:
+def _log_sigmoid(c: Arithmetic, x: Element) -> tuple[Element, Tensor]:
     """−log(1 + e^−x)."""
     return c.neg(c.log(c.add(filled(c, x, 1.0), c.exp(c.neg(x))))), x.shadow.new_empty(0)
 
 
 @rule(aten.mish)
-def _mish(c: Calculus, x: Jet) -> Jet:
+def _mish(c: Arithmetic, x: Element) -> Element:
     """x tanh(log(1 + e^x)) = x (u² − 1)/(u² + 1) with u = 1 + e^x."""
     one = filled(c, x, 1.0)
     u = c.add(one, c.exp(x))
@@ -56,7 +56,7 @@ def _mish(c: Calculus, x: Jet) -> Jet:
 
 
 @rule(aten.gelu)
-def _gelu(c: Calculus, x: Jet, *, approximate: str = "none") -> Jet:
+def _gelu(c: Arithmetic, x: Element, *, approximate: str = "none") -> Element:
     """x Φ(x), or its tanh form 0.5 x (1 + tanh(√(2/π)(x + 0.044715 x³)))."""
     if approximate == "tanh":
         inner = c.add(x, c.scale(c.mul(x, c.mul(x, x)), 0.044715))

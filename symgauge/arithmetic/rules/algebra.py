@@ -9,75 +9,75 @@ import torch
 from torch import Tensor
 
 from symgauge.arithmetic.carrier import rule
-from symgauge.arithmetic.jet import Calculus, Jet
+from symgauge.arithmetic.interface import Arithmetic, Element
 from symgauge.arithmetic.rules._convert import as_jet, axes, back, both, last, total
 from symgauge.errors import UnsupportedOperation
 
 aten = torch.ops.aten
-Operand = Jet | Tensor | float
+Operand = Element | Tensor | float
 
 
 @rule(aten.add)
-def _add(c: Calculus, a: Operand, b: Operand, *, alpha: float = 1) -> Jet:
+def _add(c: Arithmetic, a: Operand, b: Operand, *, alpha: float = 1) -> Element:
     return c.add(*both(c, a, b), alpha)
 
 
 @rule(aten.sub)
-def _sub(c: Calculus, a: Operand, b: Operand, *, alpha: float = 1) -> Jet:
+def _sub(c: Arithmetic, a: Operand, b: Operand, *, alpha: float = 1) -> Element:
     a, b = both(c, a, b)
     return c.sub(a, b if alpha == 1 else c.scale(b, alpha))
 
 
 @rule(aten.rsub)
-def _rsub(c: Calculus, a: Operand, b: Operand, alpha: float = 1) -> Jet:
+def _rsub(c: Arithmetic, a: Operand, b: Operand, alpha: float = 1) -> Element:
     return _sub(c, b, a, alpha=alpha)
 
 
 @rule(aten.neg)
-def _neg(c: Calculus, a: Jet) -> Jet:
+def _neg(c: Arithmetic, a: Element) -> Element:
     return c.neg(a)
 
 
 @rule(aten.mul)
-def _mul(c: Calculus, a: Operand, b: Operand) -> Jet:
-    if isinstance(a, Jet) and isinstance(b, (int, float)) and not isinstance(b, bool):
+def _mul(c: Arithmetic, a: Operand, b: Operand) -> Element:
+    if isinstance(a, Element) and isinstance(b, (int, float)) and not isinstance(b, bool):
         return c.scale(a, b)
     return c.mul(*both(c, a, b))
 
 
 @rule(aten.div)
-def _div(c: Calculus, a: Operand, b: Operand, *, rounding_mode: str | None = None) -> Jet | Tensor:
+def _div(c: Arithmetic, a: Operand, b: Operand, *, rounding_mode: str | None = None) -> Element | Tensor:
     if rounding_mode is not None:  # a step function: the shadow decides, the derivative is 0
-        return torch.div(*(x.shadow if isinstance(x, Jet) else x for x in (a, b)), rounding_mode=rounding_mode)
-    if isinstance(a, Jet) and isinstance(b, int) and not isinstance(b, bool):
+        return torch.div(*(x.shadow if isinstance(x, Element) else x for x in (a, b)), rounding_mode=rounding_mode)
+    if isinstance(a, Element) and isinstance(b, int) and not isinstance(b, bool):
         return c.divide_by_count(a, b)
     return c.div(*both(c, a, b))
 
 
 @rule(aten.reciprocal)
-def _reciprocal(c: Calculus, a: Jet) -> Jet:
+def _reciprocal(c: Arithmetic, a: Element) -> Element:
     return c.reciprocal(a)
 
 
 @rule(aten.addcmul)
-def _addcmul(c: Calculus, a: Operand, b: Operand, d: Operand, *, value: float = 1) -> Jet:
+def _addcmul(c: Arithmetic, a: Operand, b: Operand, d: Operand, *, value: float = 1) -> Element:
     jets = [as_jet(c, x) for x in (a, b, d)]
     return c.add(jets[0], c.mul(jets[1], jets[2]), value)
 
 
 @rule(aten.lerp)
-def _lerp(c: Calculus, a: Operand, b: Operand, weight: Operand) -> Jet:
+def _lerp(c: Arithmetic, a: Operand, b: Operand, weight: Operand) -> Element:
     a, b = both(c, a, b)
     return c.add(a, c.mul(c.sub(b, a), as_jet(c, weight, a.shadow.device)))
 
 
 @rule(aten.mm, aten.bmm)
-def _mm(c: Calculus, a: Operand, b: Operand) -> Jet:
+def _mm(c: Arithmetic, a: Operand, b: Operand) -> Element:
     return c.matmul(*both(c, a, b))
 
 
 @rule(aten.addmm)
-def _addmm(c: Calculus, bias: Operand, a: Operand, b: Operand, *, beta: float = 1, alpha: float = 1) -> Jet:
+def _addmm(c: Arithmetic, bias: Operand, a: Operand, b: Operand, *, beta: float = 1, alpha: float = 1) -> Element:
     product = c.matmul(as_jet(c, a), as_jet(c, b))
     product = product if alpha == 1 else c.scale(product, alpha)
     bias = as_jet(c, bias)
@@ -85,33 +85,35 @@ def _addmm(c: Calculus, bias: Operand, a: Operand, b: Operand, *, beta: float = 
 
 
 @rule(aten.baddbmm)
-def _baddbmm(c: Calculus, bias: Operand, a: Operand, b: Operand, *, beta: float = 1, alpha: float = 1) -> Jet:
+def _baddbmm(c: Arithmetic, bias: Operand, a: Operand, b: Operand, *, beta: float = 1, alpha: float = 1) -> Element:
     return _addmm(c, bias, a, b, beta=beta, alpha=alpha)
 
 
 @rule(aten.mv)
-def _mv(c: Calculus, a: Operand, b: Operand) -> Jet:
+def _mv(c: Arithmetic, a: Operand, b: Operand) -> Element:
     column = c.move(lambda t: t.unsqueeze(-1), as_jet(c, b))
     return c.move(lambda t: t.squeeze(-1), c.matmul(as_jet(c, a), column))
 
 
 @rule(aten.dot, aten.vdot)
-def _dot(c: Calculus, a: Operand, b: Operand) -> Jet:
+def _dot(c: Arithmetic, a: Operand, b: Operand) -> Element:
     return c.sum(c.mul(*both(c, a, b)), [0])
 
 
 @rule(aten.sum)
-def _sum(c: Calculus, x: Jet, dim: Any = None, keepdim: bool = False, **_: Any) -> Jet:
+def _sum(c: Arithmetic, x: Element, dim: Any = None, keepdim: bool = False, **_: Any) -> Element:
     return total(c, x, axes(x, dim), keepdim)
 
 
 @rule(aten.mean)
-def _mean(c: Calculus, x: Jet, dim: Any = None, keepdim: bool = False, **_: Any) -> Jet:
+def _mean(c: Arithmetic, x: Element, dim: Any = None, keepdim: bool = False, **_: Any) -> Element:
     return c.mean(x, axes(x, dim), keepdim) if x.shadow.dim() else x
 
 
 @rule(aten.var)
-def _var(c: Calculus, x: Jet, dim: Any = None, *, correction: float | None = None, keepdim: bool = False) -> Jet:
+def _var(
+    c: Arithmetic, x: Element, dim: Any = None, *, correction: float | None = None, keepdim: bool = False
+) -> Element:
     dims = axes(x, dim)
     centred = c.sub(x, _mean(c, x, dims, keepdim=True))
     count = math.prod(x.shape[d] for d in dims)
@@ -123,12 +125,12 @@ def _var(c: Calculus, x: Jet, dim: Any = None, *, correction: float | None = Non
 
 
 @rule(aten.cumsum)
-def _cumsum(c: Calculus, x: Jet, dim: int, **_: Any) -> Jet:
+def _cumsum(c: Arithmetic, x: Element, dim: int, **_: Any) -> Element:
     return c.cumsum(x, dim)
 
 
 @rule(aten.prod)
-def _prod(c: Calculus, x: Jet, dim: int | None = None, keepdim: bool = False, **_: Any) -> Jet:
+def _prod(c: Arithmetic, x: Element, dim: int | None = None, keepdim: bool = False, **_: Any) -> Element:
     """Neighbours are multiplied until one factor is left."""
     if dim is None:
         x, dim = c.move(lambda t: t.reshape(-1), x), 0
@@ -146,7 +148,7 @@ def _prod(c: Calculus, x: Jet, dim: int | None = None, keepdim: bool = False, **
 
 
 @rule(aten.cumprod)
-def _cumprod(c: Calculus, x: Jet, dim: int, **_: Any) -> Jet:
+def _cumprod(c: Arithmetic, x: Element, dim: int, **_: Any) -> Element:
     """Doubling: after step k each entry has the product of its last 2^k factors."""
     if x.shadow.dim() == 0:
         return x
@@ -161,7 +163,7 @@ def _cumprod(c: Calculus, x: Jet, dim: int, **_: Any) -> Jet:
 
 @rule(aten._trilinear)
 def _trilinear(
-    c: Calculus,
+    c: Arithmetic,
     a: Operand,
     b: Operand,
     d: Operand,
@@ -170,10 +172,10 @@ def _trilinear(
     new_d: list[int],
     summed: list[int],
     unroll_dim: int = 1,
-) -> Jet:
+) -> Element:
     """Σ a·b·d over ``summed``, each with new axes put in first (the bilinear layer)."""
 
-    def spread(x: Operand, new: list[int]) -> Jet:
+    def spread(x: Operand, new: list[int]) -> Element:
         shape = list(as_jet(c, x).shape)
         for axis in sorted(new):
             shape.insert(axis, 1)
@@ -185,8 +187,13 @@ def _trilinear(
 
 @rule(aten._grouped_mm)
 def _grouped_mm(
-    c: Calculus, a: Operand, b: Operand, offs: Tensor | None = None, bias: Operand | None = None, out_dtype: Any = None
-) -> Jet:
+    c: Arithmetic,
+    a: Operand,
+    b: Operand,
+    offs: Tensor | None = None,
+    bias: Operand | None = None,
+    out_dtype: Any = None,
+) -> Element:
     """Rows of a in consecutive groups, each times its own matrix (experts whose tokens were sorted)."""
     a, b = both(c, a, b)
     if offs is None or a.shadow.dim() != 2 or b.shadow.dim() != 3 or bias is not None:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from symgauge.arithmetic.carrier import rule
-from symgauge.arithmetic.jet import Calculus, Jet
+from symgauge.arithmetic.interface import Arithmetic, Element
 from symgauge.arithmetic.places import where
 from symgauge.arithmetic.rules._convert import both
 from symgauge.errors import UnsupportedOperation
@@ -18,11 +18,11 @@ aten = torch.ops.aten
 
 
 def _shadow(x: Any) -> Any:
-    return x.shadow if isinstance(x, Jet) else x
+    return x.shadow if isinstance(x, Element) else x
 
 
 def _decide(operation: Any) -> Any:
-    def decide(calculus: Calculus, *args: Any, **kwargs: Any) -> Any:
+    def decide(calculus: Arithmetic, *args: Any, **kwargs: Any) -> Any:
         return operation(*(_shadow(a) for a in args), **kwargs)
 
     return decide
@@ -31,8 +31,8 @@ def _decide(operation: Any) -> Any:
 def _compare(name: str, operation: Any) -> Any:
     """An inequality: the function may jump where the two sides are equal."""
 
-    def compare(c: Calculus, a: Any, b: Any) -> Tensor:
-        if isinstance(b, (Jet, Tensor)) or math.isfinite(b):
+    def compare(c: Arithmetic, a: Any, b: Any) -> Tensor:
+        if isinstance(b, (Element, Tensor)) or math.isfinite(b):
             left, right = both(c, a, b)
             c.jump(name, c.sub(left, right))
         return operation(_shadow(a), _shadow(b))
@@ -47,7 +47,7 @@ for _name in ("gt", "ge", "lt", "le"):
 def _first(largest: bool, operation: Any) -> Any:
     """Where an extreme entry stands: it jumps where the first two are equal."""
 
-    def find(c: Calculus, x: Jet, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    def find(c: Arithmetic, x: Element, dim: int | None = None, keepdim: bool = False) -> Tensor:
         flat = c.move(lambda t: t.reshape(-1), x) if dim is None else x
         _note_choice(c, "argmax", flat, 1, -1 if dim is None else dim, largest)
         return operation(x.shadow, dim, keepdim)
@@ -59,9 +59,9 @@ rule(aten.argmax)(_first(True, torch.argmax))
 rule(aten.argmin)(_first(False, torch.argmin))
 
 
-def _note_choice(c: Calculus, name: str, x: Jet, k: int, dim: int, largest: bool) -> None:
+def _note_choice(c: Arithmetic, name: str, x: Element, k: int, dim: int, largest: bool) -> None:
     """Note which k entries are chosen, and the distance between the last chosen and the first that is not."""
-    if c.record is None or not x.depends or not x.shadow.dim() or not 0 < k < x.shape[dim]:
+    if not c.watcher.thresholds or not x.depends or not x.shadow.dim() or not 0 < k < x.shape[dim]:
         return
     index = torch.topk(x.shadow, k + 1, dim, largest).indices
     chosen = torch.zeros_like(x.shadow, dtype=torch.bool).scatter(dim, index.narrow(dim, 0, k), True)
@@ -78,7 +78,7 @@ for _operation in (
 
 
 @rule(aten._local_scalar_dense)
-def _item(c: Calculus, x: Jet) -> Any:
+def _item(c: Arithmetic, x: Element) -> Any:
     """A Python number has left exact arithmetic; of a value that depends on parameters it would "
     "lose their derivatives."""
     if x.depends:
@@ -90,13 +90,15 @@ def _item(c: Calculus, x: Jet) -> Any:
 
 
 @rule(aten.sign)
-def _sign(c: Calculus, x: Jet) -> Tensor:
+def _sign(c: Arithmetic, x: Element) -> Tensor:
     c.jump("sign", x)
     return torch.sign(x.shadow)
 
 
 @rule(aten.topk)
-def _topk(c: Calculus, x: Jet, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Jet, Tensor]:
+def _topk(
+    c: Arithmetic, x: Element, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
+) -> tuple[Element, Tensor]:
     dim %= x.shadow.dim()
     _note_choice(c, "topk", x, k, dim, largest)
     index = torch.topk(x.shadow, k, dim, largest, sorted).indices
@@ -104,14 +106,14 @@ def _topk(c: Calculus, x: Jet, k: int, dim: int = -1, largest: bool = True, sort
 
 
 @rule(aten.sort)
-def _sort(c: Calculus, x: Jet, dim: int = -1, descending: bool = False, **_: Any) -> tuple[Jet, Tensor]:
+def _sort(c: Arithmetic, x: Element, dim: int = -1, descending: bool = False, **_: Any) -> tuple[Element, Tensor]:
     dim %= x.shadow.dim()
     index = torch.sort(x.shadow, dim=dim, descending=descending).indices
     return c.move(lambda t: torch.gather(t, dim, index), x), index
 
 
 def _along(largest: bool) -> Any:
-    def extreme(c: Calculus, x: Jet, dim: int, keepdim: bool = False) -> tuple[Jet, Tensor]:
+    def extreme(c: Arithmetic, x: Element, dim: int, keepdim: bool = False) -> tuple[Element, Tensor]:
         dim %= x.shadow.dim()
         index = (torch.argmax if largest else torch.argmin)(x.shadow, dim, keepdim=True)
         value = c.move(lambda t: torch.gather(t, dim, index), x)
@@ -123,7 +125,7 @@ def _along(largest: bool) -> Any:
 
 
 def _over_all(largest: bool) -> Any:
-    def extreme(c: Calculus, x: Jet) -> Jet:
+    def extreme(c: Arithmetic, x: Element) -> Element:
         index = int((torch.argmax if largest else torch.argmin)(x.shadow))
         return c.move(lambda t: t.reshape(-1)[index], x)
 
@@ -137,7 +139,7 @@ rule(aten.min.default)(_over_all(False))
 
 
 @rule(aten.amax)
-def _amax(c: Calculus, x: Jet, dim: Any = (), keepdim: bool = False) -> Jet:
+def _amax(c: Arithmetic, x: Element, dim: Any = (), keepdim: bool = False) -> Element:
     dims = [dim] if isinstance(dim, int) else list(dim) or list(range(x.shadow.dim()))
     for d in sorted((d % x.shadow.dim() for d in dims), reverse=True):
         x = _along(True)(c, x, d, keepdim)[0]
@@ -145,7 +147,7 @@ def _amax(c: Calculus, x: Jet, dim: Any = (), keepdim: bool = False) -> Jet:
 
 
 def _pick(largest: bool) -> Any:
-    def pick(c: Calculus, a: Any, b: Any) -> Jet:
+    def pick(c: Arithmetic, a: Any, b: Any) -> Element:
         a, b = both(c, a, b)
         c.threshold("maximum" if largest else "minimum", c.sub(a, b))
         return c.select((a.shadow > b.shadow) == largest, a, b)

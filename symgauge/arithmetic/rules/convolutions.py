@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from symgauge.arithmetic.carrier import rule
-from symgauge.arithmetic.jet import Calculus, Jet
+from symgauge.arithmetic.interface import Arithmetic, Element
 from symgauge.arithmetic.rules._convert import both
 
 aten = torch.ops.aten
@@ -22,22 +22,22 @@ def _every(values: list[int], n: int) -> list[int]:
 
 @rule(aten.convolution)
 def _convolution(
-    c: Calculus,
-    x: Jet | Tensor,
-    weight: Jet | Tensor,
-    bias: Jet | Tensor | None,
+    c: Arithmetic,
+    x: Element | Tensor,
+    weight: Element | Tensor,
+    bias: Element | Tensor | None,
     stride: list[int],
     padding: list[int],
     dilation: list[int],
     transposed: bool,
     output_padding: list[int],
     groups: int,
-) -> Jet:
+) -> Element:
     """x (batch, channels, *space); weight (out, in per group, *kernel), or (in, out per group, *kernel) transposed."""
-    if not isinstance(x, Jet) and not isinstance(weight, Jet):
+    if not isinstance(x, Element) and not isinstance(weight, Element):
         x = c.lift(x)  # only the bias is exact
     x, weight = both(c, x, weight)
-    n = x.shadow.dim() - 2
+    n, device = x.shadow.dim() - 2, x.shadow.device
     stride, padding, dilation, output_padding = (_every(v, n) for v in (stride, padding, dilation, output_padding))
     kernel = weight.shape[2:]
     before = after = padding
@@ -55,7 +55,7 @@ def _convolution(
     pads = [p for pair in zip(reversed(before), reversed(after), strict=True) for p in pair]
     sizes = [size + b + a for size, b, a in zip(x.shape[2:], before, after, strict=True)]
     where = [
-        (torch.arange(0, size - d * (k - 1), s).unsqueeze(1) + d * torch.arange(k)).to(x.shadow.device)
+        (torch.arange(0, size - d * (k - 1), s).unsqueeze(1) + d * torch.arange(k)).to(device)
         for size, k, s, d in zip(sizes, kernel, stride, dilation, strict=True)
     ]  # (outputs, kernel) along each axis
     space = [w.shape[0] for w in where]

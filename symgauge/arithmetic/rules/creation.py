@@ -7,12 +7,12 @@ from typing import Any
 import torch
 
 from symgauge.arithmetic.carrier import rule
-from symgauge.arithmetic.jet import Calculus, Jet
+from symgauge.arithmetic.interface import Arithmetic, Element
 
 aten = torch.ops.aten
 
 
-def _constant(c: Calculus, shape: Any, value: float, like: Jet, dtype: torch.dtype | None) -> Any:
+def _constant(c: Arithmetic, shape: Any, value: float, like: Element, dtype: torch.dtype | None) -> Any:
     """A constant jet, or an ordinary tensor if an integer or boolean one was asked for."""
     if dtype is not None and not dtype.is_floating_point:
         return torch.full(tuple(shape), value, dtype=dtype, device=like.shadow.device)
@@ -20,30 +20,30 @@ def _constant(c: Calculus, shape: Any, value: float, like: Jet, dtype: torch.dty
 
 
 @rule(aten.zeros_like, aten.empty_like)
-def _zeros_like(c: Calculus, x: Jet, *, dtype: torch.dtype | None = None, **_: Any) -> Any:
+def _zeros_like(c: Arithmetic, x: Element, *, dtype: torch.dtype | None = None, **_: Any) -> Any:
     return _constant(c, x.shape, 0.0, x, dtype)
 
 
 @rule(aten.ones_like)
-def _ones_like(c: Calculus, x: Jet, *, dtype: torch.dtype | None = None, **_: Any) -> Any:
+def _ones_like(c: Arithmetic, x: Element, *, dtype: torch.dtype | None = None, **_: Any) -> Any:
     return _constant(c, x.shape, 1.0, x, dtype)
 
 
 @rule(aten.full_like)
-def _full_like(c: Calculus, x: Jet, value: float, *, dtype: torch.dtype | None = None, **_: Any) -> Any:
+def _full_like(c: Arithmetic, x: Element, value: float, *, dtype: torch.dtype | None = None, **_: Any) -> Any:
     return _constant(c, x.shape, value, x, dtype)
 
 
 @rule(aten.new_zeros, aten.new_empty)
-def _new_zeros(c: Calculus, x: Jet, size: Any, *, dtype: torch.dtype | None = None, **_: Any) -> Any:
+def _new_zeros(c: Arithmetic, x: Element, size: Any, *, dtype: torch.dtype | None = None, **_: Any) -> Any:
     return _constant(c, size, 0.0, x, dtype)
 
 
 @rule(aten.new_ones)
-def _new_ones(c: Calculus, x: Jet, size: Any, *, dtype: torch.dtype | None = None, **_: Any) -> Any:
+def _new_ones(c: Arithmetic, x: Element, size: Any, *, dtype: torch.dtype | None = None, **_: Any) -> Any:
     return _constant(c, size, 1.0, x, dtype)
 
 
 @rule(aten.new_full)
-def _new_full(c: Calculus, x: Jet, size: Any, value: float, *, dtype: torch.dtype | None = None, **_: Any) -> Any:
+def _new_full(c: Arithmetic, x: Element, size: Any, value: float, *, dtype: torch.dtype | None = None, **_: Any) -> Any:
     return _constant(c, size, value, x, dtype)

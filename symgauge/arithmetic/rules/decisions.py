@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from symgauge.arithmetic.carrier import rule
-from symgauge.arithmetic.jet import Calculus, Jet
+from symgauge.arithmetic.interface import Arithmetic, Element
 from symgauge.arithmetic.record import STEP
 from symgauge.arithmetic.rules._convert import axes
 from symgauge.arithmetic.rules.comparison import _along, _decide
@@ -19,11 +19,11 @@ aten = torch.ops.aten
 def _step(operation: Any) -> Any:
     """A step function: its derivative is 0, and it jumps."""
 
-    def step(c: Calculus, *args: Any, **kwargs: Any) -> Any:
+    def step(c: Arithmetic, *args: Any, **kwargs: Any) -> Any:
         for x in args:
-            if isinstance(x, Jet):
+            if isinstance(x, Element):
                 c.jump(STEP, x, ordered=True)
-        return operation(*(x.shadow if isinstance(x, Jet) else x for x in args), **kwargs)
+        return operation(*(x.shadow if isinstance(x, Element) else x for x in args), **kwargs)
 
     return step
 
@@ -39,7 +39,7 @@ for _operation in (
 
 
 @rule(aten.amin)
-def _amin(c: Calculus, x: Jet, dim: Any = (), keepdim: bool = False) -> Jet:
+def _amin(c: Arithmetic, x: Element, dim: Any = (), keepdim: bool = False) -> Element:
     for d in sorted(axes(x, dim), reverse=True):
         x = _along(False)(c, x, d, keepdim)[0]
     return x
@@ -48,7 +48,7 @@ def _amin(c: Calculus, x: Jet, dim: Any = (), keepdim: bool = False) -> Jet:
 def _looked_up(operation: Any) -> Any:
     """A rule for an operation along an axis that returns entries and where they stood."""
 
-    def find(c: Calculus, x: Jet, *args: Any, **kwargs: Any) -> tuple[Jet, Tensor]:
+    def find(c: Arithmetic, x: Element, *args: Any, **kwargs: Any) -> tuple[Element, Tensor]:
         values, index = operation(x.shadow, *args, **kwargs)
         if x.shadow.dim() == 0:
             return x, index
@@ -66,6 +66,6 @@ for _ordering in (aten.median.dim, aten.nanmedian.dim, aten.mode, aten.cummax, a
 
 
 @rule(aten.median.default, aten.nanmedian.default)
-def _median(c: Calculus, x: Jet) -> Jet:
+def _median(c: Arithmetic, x: Element) -> Element:
     index = torch.median(x.shadow.reshape(-1), 0).indices
     return c.move(lambda t: t.reshape(-1)[index], x)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from symgauge.arithmetic.carrier import rule
-from symgauge.arithmetic.jet import Calculus, Jet
+from symgauge.arithmetic.interface import Arithmetic, Element
 from symgauge.arithmetic.rules._convert import as_jet, axes, both, filled, total
 from symgauge.arithmetic.rules.comparison import _along
 from symgauge.arithmetic.rules.piecewise import _abs
@@ -20,8 +20,8 @@ aten = torch.ops.aten
 
 @rule(aten.linalg_vector_norm)
 def _vector_norm(
-    c: Calculus, x: Jet, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
-) -> Jet | Tensor:
+    c: Arithmetic, x: Element, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Element | Tensor:
     """(Σ |x|^p)^(1/p); the largest (smallest) size for p = ±∞, the number of non-zero entries for p = 0."""
     dims = axes(x, dim)
     if ord == 0:
@@ -39,7 +39,7 @@ def _vector_norm(
 
 
 @rule(aten._cdist_forward)
-def _cdist(c: Calculus, a: Jet | Tensor, b: Jet | Tensor, p: float, mode: int | None = None) -> Jet:
+def _cdist(c: Arithmetic, a: Element | Tensor, b: Element | Tensor, p: float, mode: int | None = None) -> Element:
     """Distances of all rows of a to all of b. One that is 0 to the last digit is 0 everywhere: rows of one tensor."""
     a, b = both(c, a, b)
     difference = c.sub(c.move(lambda t: t.unsqueeze(-2), a), c.move(lambda t: t.unsqueeze(-3), b))

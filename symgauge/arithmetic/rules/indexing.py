@@ -8,14 +8,14 @@ import torch
 from torch import Tensor
 
 from symgauge.arithmetic.carrier import rule
-from symgauge.arithmetic.jet import Calculus, Jet
+from symgauge.arithmetic.interface import Arithmetic, Element
 from symgauge.arithmetic.rules._convert import as_jet, both, summed_rows
 
 aten = torch.ops.aten
 
 
 @rule(aten.embedding)
-def _embedding(c: Calculus, weight: Jet, indices: Tensor, *_: Any, **__: Any) -> Jet:
+def _embedding(c: Arithmetic, weight: Element, indices: Tensor, *_: Any, **__: Any) -> Element:
     return c.move(lambda t: t[indices], weight)
 
 
@@ -33,21 +33,21 @@ def _whole(indices: list[Tensor | None]) -> tuple[Any, ...]:
 
 
 @rule(aten.index)
-def _index(c: Calculus, x: Jet, indices: list[Tensor | None]) -> Jet:
+def _index(c: Arithmetic, x: Element, indices: list[Tensor | None]) -> Element:
     where = _whole(indices)
     return c.move(lambda t: t[where], x)
 
 
 @rule(aten.gather)
-def _gather(c: Calculus, x: Jet, dim: int, index: Tensor, **_: Any) -> Jet:
+def _gather(c: Arithmetic, x: Element, dim: int, index: Tensor, **_: Any) -> Element:
     dim %= max(x.shadow.dim(), 1)
     return c.move(lambda t: torch.gather(t, dim, index), x)
 
 
 @rule(aten.index_put)
 def _index_put(
-    c: Calculus, x: Jet, indices: list[Tensor | None], values: Jet | Tensor, accumulate: bool = False
-) -> Jet:
+    c: Arithmetic, x: Element, indices: list[Tensor | None], values: Element | Tensor, accumulate: bool = False
+) -> Element:
     target, source = both(c, x, values)
     numbers = torch.arange(target.shadow.numel(), device=target.shadow.device).reshape(target.shape)[_whole(indices)]
     source = c.expand(source, numbers.shape)
@@ -61,14 +61,16 @@ def _index_put(
     return c.join(put, [target, source])
 
 
-def _summed_at(c: Calculus, numbers: Tensor, source: Jet, shape: torch.Size) -> Jet:
+def _summed_at(c: Arithmetic, numbers: Tensor, source: Element, shape: torch.Size) -> Element:
     """Σ of the values that fall on the same entry."""
     column = c.move(lambda t: t.reshape(-1, 1), source)
     return c.move(lambda t: t.reshape(shape), summed_rows(c, column, numbers.flatten(), shape.numel()))
 
 
 @rule(aten.index_add)
-def _index_add(c: Calculus, x: Jet, dim: int, index: Tensor, source: Jet | Tensor, *, alpha: float = 1) -> Jet:
+def _index_add(
+    c: Arithmetic, x: Element, dim: int, index: Tensor, source: Element | Tensor, *, alpha: float = 1
+) -> Element:
     target, added = both(c, x, source)
     front = c.move(lambda t: t.movedim(dim, 0).reshape(index.numel(), -1), c.scale(added, alpha))
     shape = target.shadow.movedim(dim, 0).shape
@@ -77,7 +79,7 @@ def _index_add(c: Calculus, x: Jet, dim: int, index: Tensor, source: Jet | Tenso
 
 
 @rule(aten.scatter)
-def _scatter(c: Calculus, x: Jet, dim: int, index: Tensor, source: Any, **_: Any) -> Jet:
+def _scatter(c: Arithmetic, x: Element, dim: int, index: Tensor, source: Any, **_: Any) -> Element:
     target, values = both(c, x, source)
     if values.shadow.dim() == 0:
         values = c.expand(values, index.shape)
@@ -86,21 +88,21 @@ def _scatter(c: Calculus, x: Jet, dim: int, index: Tensor, source: Any, **_: Any
 
 
 @rule(aten.where)
-def _where(c: Calculus, condition: Tensor, a: Any, b: Any) -> Jet:
+def _where(c: Arithmetic, condition: Tensor, a: Any, b: Any) -> Element:
     a, b = both(c, a, b)
     return c.select(condition, a, b)
 
 
 @rule(aten.masked_fill)
-def _masked_fill(c: Calculus, x: Jet, mask: Tensor, value: Any) -> Jet:
+def _masked_fill(c: Arithmetic, x: Element, mask: Tensor, value: Any) -> Element:
     return c.select(mask, as_jet(c, value, x.shadow.device), x)
 
 
 @rule(aten.copy_)
-def _copy(c: Calculus, x: Jet, source: Jet | Tensor, non_blocking: bool = False) -> Jet:
+def _copy(c: Arithmetic, x: Element, source: Element | Tensor, non_blocking: bool = False) -> Element:
     return c.expand(as_jet(c, source), x.shape)
 
 
 @rule(aten.fill, aten.fill_, aten.zero_)
-def _fill(c: Calculus, x: Jet, value: Any = 0) -> Jet:
+def _fill(c: Arithmetic, x: Element, value: Any = 0) -> Element:
     return c.expand(as_jet(c, value, x.shadow.device), x.shape)

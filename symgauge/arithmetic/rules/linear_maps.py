@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from symgauge.arithmetic.carrier import rule
-from symgauge.arithmetic.jet import Calculus, Jet
+from symgauge.arithmetic.interface import Arithmetic, Element
 
 aten = torch.ops.aten
 Weights = list[dict[int, Fraction]]
@@ -36,7 +36,7 @@ class AxisMap:
         return cls(numerators, denominator)
 
 
-def along_last_axes(c: Calculus, x: Jet, maps: Sequence[AxisMap]) -> Jet:
+def along_last_axes(c: Arithmetic, x: Element, maps: Sequence[AxisMap]) -> Element:
     """One map for each of the last axes of x, in order."""
     for back, axis_map in enumerate(reversed(maps), start=1):
         rows = c.move(lambda t, back=back: t.movedim(-back, -1).unsqueeze(-2), x)  # type: ignore[misc]
@@ -95,7 +95,7 @@ def _cubic_weights(inputs: int, outputs: int, align_corners: bool, scale: float 
 
 
 def _interpolation(weights: Callable[..., AxisMap]) -> Any:
-    def interpolate(c: Calculus, x: Jet, size: list[int], align_corners: bool, *scales: float | None) -> Jet:
+    def interpolate(c: Arithmetic, x: Element, size: list[int], align_corners: bool, *scales: float | None) -> Element:
         spatial = x.shape[2:]
         padded = [*scales, *[None] * len(spatial)]
         maps = [weights(i, o, align_corners, s) for i, o, s in zip(spatial, size, padded, strict=False)]
@@ -130,15 +130,15 @@ def _average(
 
 @rule(aten.avg_pool1d, aten.avg_pool2d, aten.avg_pool3d)
 def _avg_pool(
-    c: Calculus,
-    x: Jet,
+    c: Arithmetic,
+    x: Element,
     kernel: list[int],
     stride: list[int] | None = None,
     padding: Any = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
-) -> Jet:
+) -> Element:
     n = len(kernel)
     steps, pads = (
         [v[0] if len(v) == 1 else v[i] for i in range(n)] for v in (list(stride or kernel), _listed(padding))
@@ -156,7 +156,7 @@ def _listed(x: Any) -> list[int]:
 
 
 @rule(aten.adaptive_avg_pool1d, aten._adaptive_avg_pool2d, aten._adaptive_avg_pool3d)
-def _adaptive_avg_pool(c: Calculus, x: Jet, size: list[int]) -> Jet:
+def _adaptive_avg_pool(c: Arithmetic, x: Element, size: list[int]) -> Element:
     maps = []
     for inputs, outputs in zip(x.shape[-len(size) :], size, strict=True):
         windows = [range(o * inputs // outputs, -(-(o + 1) * inputs // outputs)) for o in range(outputs)]

@@ -13,18 +13,18 @@ import torch
 from torch import Tensor
 
 from symgauge.arithmetic.carrier import rule
-from symgauge.arithmetic.jet import Calculus, Jet
+from symgauge.arithmetic.interface import Arithmetic, Element
 from symgauge.arithmetic.rules._convert import as_jet, both, value_alone
 from symgauge.errors import InvalidInput
 
 aten = torch.ops.aten
 
 
-def _eye(c: Calculus, x: Jet) -> Jet:
+def _eye(c: Arithmetic, x: Element) -> Element:
     return c.lift(torch.eye(x.shape[-1], dtype=torch.float64, device=x.shadow.device).expand(x.shape))
 
 
-def _eliminated(c: Calculus, x: Jet) -> tuple[Jet, Jet]:
+def _eliminated(c: Arithmetic, x: Element) -> tuple[Element, Element]:
     """Inverse and determinant of matrices of numbers, by Gauss and Jordan; the shadow chooses the pivots."""
     n = x.shape[-1]
     table = c.join(lambda parts: torch.cat(list(parts), -1), [x, _eye(c, x)])
@@ -48,19 +48,19 @@ def _eliminated(c: Calculus, x: Jet) -> tuple[Jet, Jet]:
     return inverse, determinant
 
 
-def _square(x: Jet, what: str) -> Jet:
+def _square(x: Element, what: str) -> Element:
     if x.shadow.dim() < 2 or x.shape[-1] != x.shape[-2]:
         raise InvalidInput(f"{what} needs square matrices, not the shape {tuple(x.shape)}")
     return x
 
 
-def inverse(c: Calculus, x: Jet) -> Jet:
+def inverse(c: Arithmetic, x: Element) -> Element:
     """A⁻¹ over the last two axes; singular matrices are tainted."""
     constant, _ = _eliminated(c, value_alone(_square(x, "an inverse")))
     return c.sub(c.scale(constant, 2), c.matmul(constant, c.matmul(x, constant)))
 
 
-def determinant(c: Calculus, x: Jet) -> Jet:
+def determinant(c: Arithmetic, x: Element) -> Element:
     """det A = d·(1 + tr A₀⁻¹(A − A₀)), which has the value d and the derivative d·tr A₀⁻¹dA."""
     numbers = value_alone(_square(x, "a determinant"))
     constant, d = _eliminated(c, numbers)
@@ -69,22 +69,22 @@ def determinant(c: Calculus, x: Jet) -> Jet:
     return c.mul(d, c.add(as_jet(c, 1, x.shadow.device), trace))
 
 
-def _info(x: Jet) -> Tensor:
+def _info(x: Element) -> Tensor:
     return torch.zeros(x.shape[:-2], dtype=torch.int32, device=x.shadow.device)
 
 
 @rule(aten.linalg_inv_ex)
-def _inv_ex(c: Calculus, x: Jet, **_: Any) -> tuple[Jet, Tensor]:
+def _inv_ex(c: Arithmetic, x: Element, **_: Any) -> tuple[Element, Tensor]:
     return inverse(c, x), _info(x)
 
 
 @rule(aten._linalg_det)
-def _det(c: Calculus, x: Jet) -> tuple[Jet, Tensor, Tensor]:
+def _det(c: Arithmetic, x: Element) -> tuple[Element, Tensor, Tensor]:
     return determinant(c, x), x.shadow.new_empty(0), _info(x)
 
 
 @rule(aten._linalg_slogdet)
-def _slogdet(c: Calculus, x: Jet) -> tuple[Tensor, Jet, Tensor, Tensor]:
+def _slogdet(c: Arithmetic, x: Element) -> tuple[Tensor, Element, Tensor, Tensor]:
     value = determinant(c, x)
     sign = torch.sign(value.shadow)
     size = c.select(sign < 0, c.neg(value), value)
@@ -93,8 +93,8 @@ def _slogdet(c: Calculus, x: Jet) -> tuple[Tensor, Jet, Tensor, Tensor]:
 
 @rule(aten._linalg_solve_ex)
 def _solve(
-    c: Calculus, a: Jet | Tensor, b: Jet | Tensor, *, left: bool = True, check_errors: bool = False
-) -> tuple[Jet, Tensor, Tensor, Tensor]:
+    c: Arithmetic, a: Element | Tensor, b: Element | Tensor, *, left: bool = True, check_errors: bool = False
+) -> tuple[Element, Tensor, Tensor, Tensor]:
     a, b = both(c, a, b)
     vector = b.shadow.dim() == 1 or (b.shadow.dim() == a.shadow.dim() - 1 and b.shape == a.shape[:-1])
     right = c.move(lambda t: t.unsqueeze(-1), b) if vector else b
@@ -105,7 +105,7 @@ def _solve(
     return solution, a.shadow.new_empty(0), _info(a), _info(a)
 
 
-def _triangle(c: Calculus, x: Jet, upper: bool, unit: bool) -> Jet:
+def _triangle(c: Arithmetic, x: Element, upper: bool, unit: bool) -> Element:
     part = c.move(lambda t: t.triu() if upper else t.tril(), x)
     if unit:
         diagonal = torch.eye(x.shape[-1], dtype=torch.bool, device=x.shadow.device)
@@ -115,8 +115,14 @@ def _triangle(c: Calculus, x: Jet, upper: bool, unit: bool) -> Jet:
 
 @rule(aten.linalg_solve_triangular)
 def _solve_triangular(
-    c: Calculus, a: Jet | Tensor, b: Jet | Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
-) -> Jet:
+    c: Arithmetic,
+    a: Element | Tensor,
+    b: Element | Tensor,
+    *,
+    upper: bool,
+    left: bool = True,
+    unitriangular: bool = False,
+) -> Element:
     a, b = both(c, a, b)
     inverted = inverse(c, _triangle(c, a, upper, unitriangular))
     return c.matmul(inverted, b) if left else c.matmul(b, inverted)
@@ -124,13 +130,13 @@ def _solve_triangular(
 
 @rule(aten.triangular_solve)
 def _triangular_solve(
-    c: Calculus,
-    b: Jet | Tensor,
-    a: Jet | Tensor,
+    c: Arithmetic,
+    b: Element | Tensor,
+    a: Element | Tensor,
     upper: bool = True,
     transpose: bool = False,
     unitriangular: bool = False,
-) -> tuple[Jet, Jet]:
+) -> tuple[Element, Element]:
     a, b = both(c, a, b)
     inverted = inverse(c, _triangle(c, a, upper, unitriangular))
     if transpose:
@@ -139,12 +145,14 @@ def _triangular_solve(
 
 
 @rule(aten.linalg_cholesky_ex)
-def _cholesky_ex(c: Calculus, x: Jet, *, upper: bool = False, check_errors: bool = False) -> tuple[Jet, Tensor]:
+def _cholesky_ex(
+    c: Arithmetic, x: Element, *, upper: bool = False, check_errors: bool = False
+) -> tuple[Element, Tensor]:
     return _cholesky(c, x, upper), _info(x)
 
 
 @rule(aten.cholesky)
-def _cholesky(c: Calculus, x: Jet, upper: bool = False) -> Jet:
+def _cholesky(c: Arithmetic, x: Element, upper: bool = False) -> Element:
     """L with LLᵀ = A, column by column: what is left of a column, divided by the root of its first entry."""
     n = _square(x, "a Cholesky factor").shape[-1]
     if upper:
@@ -166,7 +174,7 @@ def _below(column: Tensor, k: int) -> Tensor:
 
 
 @rule(aten.cholesky_solve)
-def _cholesky_solve(c: Calculus, b: Jet | Tensor, factor: Jet | Tensor, upper: bool = False) -> Jet:
+def _cholesky_solve(c: Arithmetic, b: Element | Tensor, factor: Element | Tensor, upper: bool = False) -> Element:
     factor, b = both(c, factor, b)
     inverted = inverse(c, _triangle(c, factor, upper, False))
     flipped = c.move(lambda t: t.mT, inverted)
@@ -175,5 +183,5 @@ def _cholesky_solve(c: Calculus, b: Jet | Tensor, factor: Jet | Tensor, upper: b
 
 
 @rule(aten.cholesky_inverse)
-def _cholesky_inverse(c: Calculus, factor: Jet, upper: bool = False) -> Jet:
+def _cholesky_inverse(c: Arithmetic, factor: Element, upper: bool = False) -> Element:
     return _cholesky_solve(c, _eye(c, factor), factor, upper)

@@ -8,28 +8,28 @@ import torch
 from torch import Tensor
 
 from symgauge.arithmetic.carrier import rule
-from symgauge.arithmetic.jet import Calculus, Jet
+from symgauge.arithmetic.interface import Arithmetic, Element
 from symgauge.arithmetic.rules._convert import as_jet, both
 from symgauge.errors import UnsupportedOperation
 
 aten = torch.ops.aten
-Operand = Jet | Tensor | None
+Operand = Element | Tensor | None
 
 
-def _affine(c: Calculus, x: Jet, weight: Operand, bias: Operand) -> Jet:
+def _affine(c: Arithmetic, x: Element, weight: Operand, bias: Operand) -> Element:
     if weight is not None:
         x = c.mul(x, as_jet(c, weight))
     return x if bias is None else c.add(x, as_jet(c, bias))
 
 
-def _centred(c: Calculus, x: Jet, dims: list[int]) -> tuple[Jet, Jet, Jet]:
+def _centred(c: Arithmetic, x: Element, dims: list[int]) -> tuple[Element, Element, Element]:
     """(x − mean, mean, variance) over ``dims``, which are kept."""
     mean = c.mean(x, dims, keepdim=True)
     centred = c.sub(x, mean)
     return centred, mean, c.mean(c.mul(centred, centred), dims, keepdim=True)
 
 
-def _inverse_root(c: Calculus, variance: Jet, eps: float) -> Jet:
+def _inverse_root(c: Arithmetic, variance: Element, eps: float) -> Element:
     return c.rsqrt(c.add(variance, as_jet(c, float(eps), variance.shadow.device)))
 
 
@@ -40,14 +40,14 @@ def _along_axis(x: Operand, axis: int, dims: int) -> Any:
     return lambda t: t.reshape(shape)
 
 
-def _channels(c: Calculus, x: Operand, dims: int) -> Jet | None:
+def _channels(c: Arithmetic, x: Operand, dims: int) -> Element | None:
     return None if x is None else c.move(_along_axis(x, 1, dims), as_jet(c, x))
 
 
 @rule(aten.native_layer_norm)
 def _layer_norm(
-    c: Calculus, x: Jet | Tensor, shape: list[int], weight: Operand, bias: Operand, eps: float
-) -> tuple[Jet, Jet, Jet]:
+    c: Arithmetic, x: Element | Tensor, shape: list[int], weight: Operand, bias: Operand, eps: float
+) -> tuple[Element, Element, Element]:
     x = as_jet(c, x)
     dims = list(range(x.shadow.dim() - len(shape), x.shadow.dim()))
     centred, mean, variance = _centred(c, x, dims)
@@ -57,8 +57,8 @@ def _layer_norm(
 
 @rule(aten.native_group_norm)
 def _group_norm(
-    c: Calculus,
-    x: Jet | Tensor,
+    c: Arithmetic,
+    x: Element | Tensor,
     weight: Operand,
     bias: Operand,
     n: int,
@@ -66,7 +66,7 @@ def _group_norm(
     size: int,
     groups: int,
     eps: float,
-) -> tuple[Jet, Jet, Jet]:
+) -> tuple[Element, Element, Element]:
     x = as_jet(c, x)
     whole = x.shape
     centred, mean, variance = _centred(c, c.move(lambda t: t.reshape(n, groups, -1), x), [2])
@@ -79,8 +79,8 @@ def _group_norm(
 
 @rule(aten.native_batch_norm)
 def _batch_norm(
-    c: Calculus,
-    x: Jet | Tensor,
+    c: Arithmetic,
+    x: Element | Tensor,
     weight: Operand,
     bias: Operand,
     running_mean: Operand,
@@ -88,7 +88,7 @@ def _batch_norm(
     training: bool,
     momentum: float,
     eps: float,
-) -> tuple[Jet, Jet, Jet]:
+) -> tuple[Element, Element, Element]:
     """By running statistics in evaluation mode, by the batch's own without them (instance norm is one of these)."""
     x = as_jet(c, x)
     n = x.shadow.dim()
@@ -108,7 +108,7 @@ def _batch_norm(
 
 
 @rule(aten._weight_norm_interface)
-def _weight_norm(c: Calculus, v: Jet | Tensor, g: Jet | Tensor, dim: int = 0) -> tuple[Jet, Jet]:
+def _weight_norm(c: Arithmetic, v: Element | Tensor, g: Element | Tensor, dim: int = 0) -> tuple[Element, Element]:
     """v·g/|v|, the length taken over all axes but ``dim`` (over all for dim = −1)."""
     v, g = both(c, v, g)
     dims = [d for d in range(v.shadow.dim()) if d != dim]
@@ -117,7 +117,7 @@ def _weight_norm(c: Calculus, v: Jet | Tensor, g: Jet | Tensor, dim: int = 0) ->
 
 
 @rule(aten.native_dropout)
-def _dropout(c: Calculus, x: Jet, p: float, train: Any) -> tuple[Jet, Tensor]:
+def _dropout(c: Arithmetic, x: Element, p: float, train: Any) -> tuple[Element, Tensor]:
     """Dropout in evaluation mode is the identity; in training mode the function is random and has no fibre."""
     if train and p > 0:
         raise UnsupportedOperation("dropout is active: call module.eval() first, a random function has no fibre")

@@ -8,31 +8,31 @@ import torch
 from torch import Tensor
 
 from symgauge.arithmetic.carrier import rule
-from symgauge.arithmetic.jet import Calculus, Jet
+from symgauge.arithmetic.interface import Arithmetic, Element
 from symgauge.arithmetic.rules._convert import as_jet, filled
 from symgauge.errors import UnsupportedOperation
 
 aten = torch.ops.aten
-Bound = Jet | Tensor | float | None
+Bound = Element | Tensor | float | None
 _TINY, _HUGE = 1e-4, 1e4
 
 
 @rule(aten.relu)
-def _relu(c: Calculus, x: Jet) -> Jet:
+def _relu(c: Arithmetic, x: Element) -> Element:
     c.threshold("relu", x)
     return c.select(x.shadow > 0, x, filled(c, x, 0.0))
 
 
 @rule(aten.leaky_relu)
-def _leaky_relu(c: Calculus, x: Jet, negative_slope: float = 0.01) -> Jet:
+def _leaky_relu(c: Arithmetic, x: Element, negative_slope: float = 0.01) -> Element:
     c.threshold("leaky_relu", x)
     return c.select(x.shadow > 0, x, c.scale(x, negative_slope))
 
 
 @rule(aten.rrelu_with_noise)
 def _rrelu(
-    c: Calculus, x: Jet, noise: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, *_: Any
-) -> Jet:
+    c: Arithmetic, x: Element, noise: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, *_: Any
+) -> Element:
     """In evaluation mode the slope below zero is the mean of its bounds; in training it is random."""
     if training:
         raise UnsupportedOperation("rrelu draws random slopes in training: call module.eval() first")
@@ -40,7 +40,7 @@ def _rrelu(
 
 
 @rule(aten.abs)
-def _abs(c: Calculus, x: Jet) -> Jet:
+def _abs(c: Arithmetic, x: Element) -> Element:
     c.threshold("abs", x)
     return c.select(x.shadow >= 0, x, c.neg(x))
 
@@ -51,9 +51,9 @@ def _is_guard(bound: Bound) -> bool:
 
 
 @rule(aten.clamp)
-def _clamp(c: Calculus, x: Jet | Tensor, min: Bound = None, max: Bound = None) -> Jet:
+def _clamp(c: Arithmetic, x: Element | Tensor, min: Bound = None, max: Bound = None) -> Element:
     """Clamping by numbers or tensors; torch lets the upper bound win where the two cross."""
-    device = next(t.shadow.device for t in (x, min, max) if isinstance(t, Jet))
+    device = next(t.shadow.device for t in (x, min, max) if isinstance(t, Element))
     result = as_jet(c, x, device)
     if min is not None:
         low = as_jet(c, min, device)
@@ -69,17 +69,17 @@ def _clamp(c: Calculus, x: Jet | Tensor, min: Bound = None, max: Bound = None) -
 
 
 @rule(aten.clamp_min)
-def _clamp_min(c: Calculus, x: Jet | Tensor, min: Bound) -> Jet:
+def _clamp_min(c: Arithmetic, x: Element | Tensor, min: Bound) -> Element:
     return _clamp(c, x, min=min)
 
 
 @rule(aten.clamp_max)
-def _clamp_max(c: Calculus, x: Jet | Tensor, max: Bound) -> Jet:
+def _clamp_max(c: Arithmetic, x: Element | Tensor, max: Bound) -> Element:
     return _clamp(c, x, max=max)
 
 
 @rule(aten.nan_to_num)
 def _nan_to_num(
-    c: Calculus, x: Jet, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
-) -> Jet:
+    c: Arithmetic, x: Element, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+) -> Element:
     return c.select(torch.isfinite(x.shadow), x, c.lift(torch.nan_to_num(x.shadow, nan, posinf, neginf)))

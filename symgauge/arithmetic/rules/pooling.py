@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from symgauge.arithmetic.carrier import rule
-from symgauge.arithmetic.jet import Calculus, Jet
+from symgauge.arithmetic.interface import Arithmetic, Element
 
 aten = torch.ops.aten
 
@@ -16,7 +16,7 @@ aten = torch.ops.aten
 def _found_by(operation: Any, axes: int) -> Any:
     """A rule for an operation that returns values and their positions within the last ``axes`` axes."""
 
-    def pool(c: Calculus, x: Jet, *args: Any, **kwargs: Any) -> tuple[Jet, Tensor]:
+    def pool(c: Arithmetic, x: Element, *args: Any, **kwargs: Any) -> tuple[Element, Tensor]:
         index = operation(x.shadow, *args, **kwargs)[1]
         flat = index.flatten(-axes)
 

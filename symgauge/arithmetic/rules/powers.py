@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from symgauge.arithmetic.carrier import rule
-from symgauge.arithmetic.jet import Calculus, Jet
+from symgauge.arithmetic.interface import Arithmetic, Element
 from symgauge.arithmetic.rules._convert import filled
 
 aten = torch.ops.aten
@@ -17,31 +17,31 @@ _LONGEST = 2**16
 
 
 @rule(aten.sqrt)
-def _sqrt(c: Calculus, x: Jet) -> Jet:
+def _sqrt(c: Arithmetic, x: Element) -> Element:
     return c.sqrt(x)
 
 
 @rule(aten.rsqrt)
-def _rsqrt(c: Calculus, x: Jet) -> Jet:
+def _rsqrt(c: Arithmetic, x: Element) -> Element:
     return c.rsqrt(x)
 
 
 @rule(aten.pow)
-def _pow(c: Calculus, base: Jet | Tensor | float, exponent: Jet | Tensor | float) -> Jet:
-    if isinstance(base, Jet) and isinstance(exponent, Tensor):
+def _pow(c: Arithmetic, base: Element | Tensor | float, exponent: Element | Tensor | float) -> Element:
+    if isinstance(base, Element) and isinstance(exponent, Tensor):
         return _tensor_power(c, base, exponent)
-    if isinstance(base, Jet) and isinstance(exponent, (int, float)):
+    if isinstance(base, Element) and isinstance(exponent, (int, float)):
         return power(c, base, exponent)
     if isinstance(base, (int, float)):  # one factor log(base), as in exp(x · log(base)) written out
-        assert isinstance(exponent, Jet)
+        assert isinstance(exponent, Element)
         return c.exp(c.scale(exponent, math.log(base)))
     if isinstance(base, Tensor):
         base = c.lift(base.double().log())
-        return c.exp(c.mul(base, exponent))  # type: ignore[arg-type]
-    return c.exp(c.mul(exponent, c.log(base)))  # type: ignore[arg-type]
+        return c.exp(c.mul(base, exponent))
+    return c.exp(c.mul(exponent, c.log(base)))
 
 
-def power(c: Calculus, base: Jet, exponent: float) -> Jet:
+def power(c: Arithmetic, base: Element, exponent: float) -> Element:
     """base^exponent for a number."""
     quarters = 4 * exponent
     if quarters != int(quarters) or abs(exponent) > _LONGEST:
@@ -61,7 +61,7 @@ def power(c: Calculus, base: Jet, exponent: float) -> Jet:
     return c.mul(result, root) if quarter else result
 
 
-def _integer_power(c: Calculus, base: Jet, exponent: Tensor) -> Jet:
+def _integer_power(c: Arithmetic, base: Element, exponent: Tensor) -> Element:
     """base^n entry by entry for integers n ≥ 0, by repeated squaring."""
     result = c.expand(filled(c, base, 1.0), exponent.shape)
     while bool((exponent > 0).any()):
@@ -76,7 +76,7 @@ def _integer_power(c: Calculus, base: Jet, exponent: Tensor) -> Jet:
     return result
 
 
-def _tensor_power(c: Calculus, base: Jet, exponent: Tensor) -> Jet:
+def _tensor_power(c: Arithmetic, base: Element, exponent: Tensor) -> Element:
     """A power per entry; when all are integers, so that γ^n needs no logarithm (decays of a retention, say)."""
     exponent = exponent.double()
     if not bool((exponent == exponent.round()).all()) or bool((exponent.abs() > _LONGEST).any()):

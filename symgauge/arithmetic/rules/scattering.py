@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from symgauge.arithmetic.carrier import rule
-from symgauge.arithmetic.jet import Calculus, Jet
+from symgauge.arithmetic.interface import Arithmetic, Element
 from symgauge.arithmetic.rules._convert import as_jet, both
 from symgauge.arithmetic.rules.algebra import _prod
 from symgauge.arithmetic.rules.comparison import _along
@@ -16,7 +16,7 @@ from symgauge.arithmetic.rules.comparison import _along
 aten = torch.ops.aten
 
 
-def _reduced(c: Calculus, entries: Jet, present: Tensor, how: str) -> Jet:
+def _reduced(c: Arithmetic, entries: Element, present: Tensor, how: str) -> Element:
     """Reduce the last axis over the entries that are present; sum, mean and product of none are 0, 0 and 1."""
     if how in ("amax", "amin", "max"):
         worst = -torch.inf if how != "amin" else torch.inf
@@ -42,7 +42,7 @@ def _collected(groups: Tensor, count: int) -> tuple[Tensor, Tensor]:
     return order[at], present
 
 
-def _scatter_into(c: Calculus, x: Jet, numbers: Tensor, source: Jet, how: str, include_self: bool) -> Jet:
+def _scatter_into(c: Arithmetic, x: Element, numbers: Tensor, source: Element, how: str, include_self: bool) -> Element:
     """Every entry of ``source`` goes to the entry of x with its number; entries that none goes to stay."""
     positions, present = _collected(numbers.reshape(-1), x.shadow.numel())
     hit = present.any(1)
@@ -59,7 +59,7 @@ def _scatter_into(c: Calculus, x: Jet, numbers: Tensor, source: Jet, how: str, i
     return c.move(lambda t: t.reshape(x.shape), result)
 
 
-def _numbers(x: Jet, dim: int, index: Tensor) -> Tensor:
+def _numbers(x: Element, dim: int, index: Tensor) -> Tensor:
     """Entry numbers of x that ``index`` along ``dim`` points at."""
     numbers = torch.arange(x.shadow.numel(), device=index.device).reshape(x.shape)
     region = numbers[tuple(slice(0, n) if d != dim else slice(None) for d, n in enumerate(index.shape))]
@@ -67,7 +67,7 @@ def _numbers(x: Jet, dim: int, index: Tensor) -> Tensor:
 
 
 @rule(aten.scatter_add)
-def _scatter_add(c: Calculus, x: Jet | Tensor, dim: int, index: Tensor, source: Jet | Tensor) -> Jet:
+def _scatter_add(c: Arithmetic, x: Element | Tensor, dim: int, index: Tensor, source: Element | Tensor) -> Element:
     return _scatter_reduce(c, x, dim, index, source, "sum")
 
 
@@ -75,14 +75,14 @@ _NAMES = {"add": "sum", "multiply": "prod"}
 
 
 @rule(aten.scatter.reduce, aten.scatter.value_reduce)
-def _scatter_with(c: Calculus, x: Jet | Tensor, dim: int, index: Tensor, source: Any, *, reduce: str) -> Jet:
+def _scatter_with(c: Arithmetic, x: Element | Tensor, dim: int, index: Tensor, source: Any, *, reduce: str) -> Element:
     return _scatter_reduce(c, x, dim, index, source, _NAMES[reduce])
 
 
 @rule(aten.scatter_reduce)
 def _scatter_reduce(
-    c: Calculus, x: Jet | Tensor, dim: int, index: Tensor, source: Any, reduce: str, *, include_self: bool = True
-) -> Jet:
+    c: Arithmetic, x: Element | Tensor, dim: int, index: Tensor, source: Any, reduce: str, *, include_self: bool = True
+) -> Element:
     target, values = both(c, x, source)
     dim %= max(target.shadow.dim(), 1)
     if values.shadow.dim() == 0:
@@ -93,8 +93,8 @@ def _scatter_reduce(
 
 @rule(aten.index_reduce)
 def _index_reduce(
-    c: Calculus, x: Jet | Tensor, dim: int, index: Tensor, source: Any, reduce: str, *, include_self: bool = True
-) -> Jet:
+    c: Arithmetic, x: Element | Tensor, dim: int, index: Tensor, source: Any, reduce: str, *, include_self: bool = True
+) -> Element:
     target, values = both(c, x, source)
     dim %= max(target.shadow.dim(), 1)
     spread = index.reshape(*[-1 if d == dim else 1 for d in range(values.shadow.dim())]).expand(values.shape)
@@ -102,7 +102,9 @@ def _index_reduce(
 
 
 @rule(aten.put)
-def _put(c: Calculus, x: Jet | Tensor, index: Tensor, source: Jet | Tensor, accumulate: bool = False) -> Jet:
+def _put(
+    c: Arithmetic, x: Element | Tensor, index: Tensor, source: Element | Tensor, accumulate: bool = False
+) -> Element:
     target, values = both(c, x, source)
     if accumulate:
         return _scatter_into(c, target, index.reshape(-1) % target.shadow.numel(), values, "sum", True)
@@ -115,7 +117,7 @@ def _put(c: Calculus, x: Jet | Tensor, index: Tensor, source: Jet | Tensor, accu
 
 
 @rule(aten.masked_scatter)
-def _masked_scatter(c: Calculus, x: Jet | Tensor, mask: Tensor, source: Jet | Tensor) -> Jet:
+def _masked_scatter(c: Arithmetic, x: Element | Tensor, mask: Tensor, source: Element | Tensor) -> Element:
     target, values = both(c, x, source)
     shape = torch.broadcast_shapes(target.shape, mask.shape)
     where = torch.nonzero(mask.expand(shape).reshape(-1)).flatten()
@@ -128,7 +130,7 @@ def _masked_scatter(c: Calculus, x: Jet | Tensor, mask: Tensor, source: Jet | Te
 
 
 @rule(aten.masked_select)
-def _masked_select(c: Calculus, x: Jet, mask: Tensor) -> Jet:
+def _masked_select(c: Arithmetic, x: Element, mask: Tensor) -> Element:
     shape = torch.broadcast_shapes(x.shape, mask.shape)
     where = torch.nonzero(mask.expand(shape).reshape(-1)).flatten()
     return c.move(lambda t: t.expand(shape).reshape(-1)[where], x)
@@ -136,19 +138,19 @@ def _masked_select(c: Calculus, x: Jet, mask: Tensor) -> Jet:
 
 @rule(aten._embedding_bag, aten._embedding_bag_forward_only)
 def _embedding_bag(
-    c: Calculus,
-    weight: Jet | Tensor,
+    c: Arithmetic,
+    weight: Element | Tensor,
     indices: Tensor,
     offsets: Tensor,
     scale_grad_by_freq: bool = False,
     mode: int = 0,
     sparse: bool = False,
-    per_sample_weights: Jet | Tensor | None = None,
+    per_sample_weights: Element | Tensor | None = None,
     include_last_offset: bool = False,
     padding_idx: int = -1,
-) -> tuple[Jet, Tensor, Tensor, Tensor]:
+) -> tuple[Element, Tensor, Tensor, Tensor]:
     """Sum, mean or maximum (mode 0, 1, 2) of the rows in each bag; an empty bag is 0."""
-    weight = weight if isinstance(weight, Jet) else c.lift(weight)
+    weight = weight if isinstance(weight, Element) else c.lift(weight)
     starts = offsets[:-1] if include_last_offset else offsets
     bags = torch.bucketize(torch.arange(indices.numel(), device=indices.device), starts, right=True) - 1
     positions, present = _collected(bags, starts.numel())

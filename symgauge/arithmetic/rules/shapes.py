@@ -9,52 +9,54 @@ import torch
 from torch import Tensor
 
 from symgauge.arithmetic.carrier import rule
-from symgauge.arithmetic.jet import Calculus, Jet
+from symgauge.arithmetic.interface import Arithmetic, Element
 from symgauge.arithmetic.record import STEP
 from symgauge.arithmetic.rules._convert import as_jet
 
 aten = torch.ops.aten
 
 
-def _axis(x: Jet, dim: int, extra: int = 0) -> int:
+def _axis(x: Element, dim: int, extra: int = 0) -> int:
     return dim % max(x.shadow.dim() + extra, 1)
 
 
 @rule(aten._unsafe_view)
-def _unsafe_view(c: Calculus, x: Jet, shape: list[int]) -> Jet:
+def _unsafe_view(c: Arithmetic, x: Element, shape: list[int]) -> Element:
     return _view(c, x, shape)
 
 
 @rule(aten.view, view=True)
-def _view(c: Calculus, x: Jet, shape: list[int]) -> Jet:
+def _view(c: Arithmetic, x: Element, shape: list[int]) -> Element:
     target = x.shadow.reshape(shape).shape
     return c.move(lambda t: t.reshape(target), x)
 
 
 @rule(aten.permute, view=True)
-def _permute(c: Calculus, x: Jet, dims: list[int]) -> Jet:
+def _permute(c: Arithmetic, x: Element, dims: list[int]) -> Element:
     order = [_axis(x, d) for d in dims]
     return c.move(lambda t: t.permute(order), x)
 
 
 @rule(aten.transpose, view=True)
-def _transpose(c: Calculus, x: Jet, a: int, b: int) -> Jet:
+def _transpose(c: Arithmetic, x: Element, a: int, b: int) -> Element:
     a, b = _axis(x, a), _axis(x, b)
     return c.move(lambda t: t.transpose(a, b), x)
 
 
 @rule(aten.t, view=True)
-def _t(c: Calculus, x: Jet) -> Jet:
+def _t(c: Arithmetic, x: Element) -> Element:
     return _transpose(c, x, 0, 1) if x.shadow.dim() == 2 else x
 
 
 @rule(aten.expand, view=True)
-def _expand(c: Calculus, x: Jet, shape: list[int], **_: Any) -> Jet:
+def _expand(c: Arithmetic, x: Element, shape: list[int], **_: Any) -> Element:
     return c.expand(x, x.shadow.expand(shape).shape)
 
 
 @rule(aten.slice, view=True)
-def _slice(c: Calculus, x: Jet, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Jet:
+def _slice(
+    c: Arithmetic, x: Element, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Element:
     dim = _axis(x, dim)
     cut = slice(start, end, step)
     where = (slice(None),) * dim + (cut,)
@@ -62,37 +64,37 @@ def _slice(c: Calculus, x: Jet, dim: int = 0, start: int | None = None, end: int
 
 
 @rule(aten.select, view=True)
-def _select(c: Calculus, x: Jet, dim: int, index: int) -> Jet:
+def _select(c: Arithmetic, x: Element, dim: int, index: int) -> Element:
     dim = _axis(x, dim)
     return c.move(lambda t: t.select(dim, index), x)
 
 
 @rule(aten.unsqueeze, view=True)
-def _unsqueeze(c: Calculus, x: Jet, dim: int) -> Jet:
+def _unsqueeze(c: Arithmetic, x: Element, dim: int) -> Element:
     dim = _axis(x, dim, extra=1)
     return c.move(lambda t: t.unsqueeze(dim), x)
 
 
 @rule(aten.squeeze, view=True)
-def _squeeze(c: Calculus, x: Jet, *dim: Any) -> Jet:
+def _squeeze(c: Arithmetic, x: Element, *dim: Any) -> Element:
     target = x.shadow.squeeze(*dim).shape
     return c.move(lambda t: t.reshape(target), x)
 
 
 @rule(aten.detach, aten.alias, view=True)
-def _alias(c: Calculus, x: Jet) -> Jet:
+def _alias(c: Arithmetic, x: Element) -> Element:
     return x
 
 
 @rule(aten.clone, aten.contiguous, aten.lift_fresh)
-def _clone(c: Calculus, x: Jet, **_: Any) -> Jet:
+def _clone(c: Arithmetic, x: Element, **_: Any) -> Element:
     return x
 
 
-def _traced(operation: Any) -> Callable[..., Jet]:
+def _traced(operation: Any) -> Callable[..., Element]:
     """A rule that follows an operation by entry numbers."""
 
-    def move(c: Calculus, x: Jet, *args: Any, **kwargs: Any) -> Jet:
+    def move(c: Arithmetic, x: Element, *args: Any, **kwargs: Any) -> Element:
         return c.move(lambda t: operation(t, *args, **kwargs), x)
 
     return move
@@ -104,10 +106,10 @@ for _operation in (aten.index_select, aten.flip, aten.roll, aten.repeat, aten.tr
     rule(_operation)(_traced(_operation))
 
 
-def _copying(operation: Any) -> Callable[..., Jet]:
+def _copying(operation: Any) -> Callable[..., Element]:
     """A rule for an operation that copies entries, which torch has for floats only: numbers below 2⁵³ fit in them."""
 
-    def move(c: Calculus, x: Jet, *args: Any, **kwargs: Any) -> Jet:
+    def move(c: Arithmetic, x: Element, *args: Any, **kwargs: Any) -> Element:
         return c.move(lambda t: operation(t.double(), *args, **kwargs).to(t.dtype), x)
 
     return move
@@ -123,7 +125,7 @@ for _operation in (
 
 
 @rule(aten._to_copy)
-def _to_copy(calculus: Calculus, x: Jet, *, dtype: torch.dtype | None = None, **_: Any) -> Jet | Tensor:
+def _to_copy(calculus: Arithmetic, x: Element, *, dtype: torch.dtype | None = None, **_: Any) -> Element | Tensor:
     """Casts between float types change nothing in exact arithmetic; a cast to integers or booleans is a decision."""
     if dtype is not None and not dtype.is_floating_point:
         if dtype != torch.bool:
@@ -132,9 +134,9 @@ def _to_copy(calculus: Calculus, x: Jet, *, dtype: torch.dtype | None = None, **
     return x
 
 
-def _pieces(operation: Any) -> Callable[..., tuple[Jet, ...]]:
-    def split(calculus: Calculus, x: Jet, *args: Any, **kwargs: Any) -> tuple[Jet, ...]:
-        def piece(i: int) -> Jet:
+def _pieces(operation: Any) -> Callable[..., tuple[Element, ...]]:
+    def split(calculus: Arithmetic, x: Element, *args: Any, **kwargs: Any) -> tuple[Element, ...]:
+        def piece(i: int) -> Element:
             return calculus.move(lambda t: operation(t, *args, **kwargs)[i], x)
 
         return tuple(piece(i) for i in range(len(operation(x.shadow, *args, **kwargs))))
@@ -147,11 +149,11 @@ for _operation in (aten.split, aten.split_with_sizes, aten.unbind):
 
 
 def _device(jets: list[Any]) -> torch.device:
-    return next(j.shadow.device for j in jets if isinstance(j, Jet))
+    return next(j.shadow.device for j in jets if isinstance(j, Element))
 
 
 @rule(aten.cat)
-def _cat(calculus: Calculus, tensors: list[Jet | Tensor], dim: int = 0) -> Jet:
+def _cat(calculus: Arithmetic, tensors: list[Element | Tensor], dim: int = 0) -> Element:
     jets = [as_jet(calculus, x) for x in tensors]
     jets = [j for j in jets if j.shadow.dim() != 1 or j.shape[0]] or jets[:1]
     dim %= jets[0].shadow.dim()
@@ -159,14 +161,14 @@ def _cat(calculus: Calculus, tensors: list[Jet | Tensor], dim: int = 0) -> Jet:
 
 
 @rule(aten.stack)
-def _stack(calculus: Calculus, tensors: list[Jet | Tensor], dim: int = 0) -> Jet:
+def _stack(calculus: Arithmetic, tensors: list[Element | Tensor], dim: int = 0) -> Element:
     jets = [as_jet(calculus, x) for x in tensors]
     dim %= jets[0].shadow.dim() + 1
     return calculus.join(lambda parts: torch.stack(list(parts), dim), jets)
 
 
 @rule(aten.constant_pad_nd)
-def _pad(calculus: Calculus, x: Jet, pad: list[int], value: float = 0) -> Jet:
+def _pad(calculus: Arithmetic, x: Element, pad: list[int], value: float = 0) -> Element:
     if value != 0:
         ones = aten.constant_pad_nd(torch.zeros_like(x.shadow), pad, 1.0)
         padded = calculus.move(lambda t: aten.constant_pad_nd(t, pad, 0), x)

@@ -7,21 +7,21 @@ from typing import Any
 import torch
 
 from symgauge.arithmetic.carrier import rule
-from symgauge.arithmetic.jet import Calculus, Jet
+from symgauge.arithmetic.interface import Arithmetic, Element
 
 aten = torch.ops.aten
 
 
 @rule(aten._softmax)
-def _softmax(c: Calculus, x: Jet, dim: int, half_to_float: Any = False) -> Jet:
+def _softmax(c: Arithmetic, x: Element, dim: int, half_to_float: Any = False) -> Element:
     return c.softmax(x, dim % max(x.shadow.dim(), 1))
 
 
 @rule(aten._safe_softmax)
-def _safe_softmax(c: Calculus, x: Jet, dim: int, dtype: Any = None) -> Jet:
+def _safe_softmax(c: Arithmetic, x: Element, dim: int, dtype: Any = None) -> Element:
     return c.softmax(x, dim % max(x.shadow.dim(), 1), safe=True)
 
 
 @rule(aten._log_softmax)
-def _log_softmax(c: Calculus, x: Jet, dim: int, half_to_float: Any = False) -> Jet:
+def _log_softmax(c: Arithmetic, x: Element, dim: int, half_to_float: Any = False) -> Element:
     return c.log_softmax(x, dim % max(x.shadow.dim(), 1))

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from symgauge.arithmetic.carrier import rule
-from symgauge.arithmetic.jet import Calculus, Jet
+from symgauge.arithmetic.interface import Arithmetic, Element
 from symgauge.arithmetic.rules._convert import as_jet, axes, both, filled
 from symgauge.arithmetic.rules.algebra import _cumsum
 
@@ -26,41 +26,41 @@ _OVERFLOW = 600.0
 
 
 @rule(aten.exp)
-def _exp(c: Calculus, x: Jet) -> Jet:
+def _exp(c: Arithmetic, x: Element) -> Element:
     return c.exp(x)
 
 
 @rule(aten.exp2)
-def _exp2(c: Calculus, x: Jet) -> Jet:
+def _exp2(c: Arithmetic, x: Element) -> Element:
     return c.exp(c.scale(x, math.log(2)))
 
 
 @rule(aten.expm1)
-def _expm1(c: Calculus, x: Jet) -> Jet:
+def _expm1(c: Arithmetic, x: Element) -> Element:
     return c.sub(c.exp(x), filled(c, x, 1.0))
 
 
 @rule(aten.log)
-def _log(c: Calculus, x: Jet) -> Jet:
+def _log(c: Arithmetic, x: Element) -> Element:
     return c.log(x)
 
 
 @rule(aten.log1p)
-def _log1p(c: Calculus, x: Jet) -> Jet:
+def _log1p(c: Arithmetic, x: Element) -> Element:
     return c.log(c.add(filled(c, x, 1.0), x))
 
 
 @rule(aten.log2)
-def _log2(c: Calculus, x: Jet) -> Jet:
+def _log2(c: Arithmetic, x: Element) -> Element:
     return c.div(c.log(x), as_jet(c, math.log(2), x.shadow.device))
 
 
 @rule(aten.log10)
-def _log10(c: Calculus, x: Jet) -> Jet:
+def _log10(c: Arithmetic, x: Element) -> Element:
     return c.div(c.log(x), as_jet(c, math.log(10), x.shadow.device))
 
 
-def _weights(c: Calculus, x: Jet, largest: Tensor) -> Jet:
+def _weights(c: Arithmetic, x: Element, largest: Tensor) -> Element:
     """e^x, and 0 for what vanishes beside the largest entry (scores masked by −∞ or by any big number)."""
     nothing = torch.exp(x.shadow - largest) == 0
     if not bool(nothing.any()):
@@ -70,7 +70,7 @@ def _weights(c: Calculus, x: Jet, largest: Tensor) -> Jet:
 
 
 @rule(aten.logsumexp)
-def _logsumexp(c: Calculus, x: Jet, dim: Any, keepdim: bool = False) -> Jet:
+def _logsumexp(c: Arithmetic, x: Element, dim: Any, keepdim: bool = False) -> Element:
     dims = axes(x, dim)
     if not dims:
         return x
@@ -83,56 +83,56 @@ def _logsumexp(c: Calculus, x: Jet, dim: Any, keepdim: bool = False) -> Jet:
 
 
 @rule(aten.logcumsumexp)
-def _logcumsumexp(c: Calculus, x: Jet, dim: int) -> Jet:
+def _logcumsumexp(c: Arithmetic, x: Element, dim: int) -> Element:
     largest = torch.cummax(x.shadow, dim).values
     return c.log(_cumsum(c, _weights(c, x, largest), dim))
 
 
 @rule(aten.logaddexp)
-def _logaddexp(c: Calculus, a: Jet | Tensor, b: Jet | Tensor) -> Jet:
+def _logaddexp(c: Arithmetic, a: Element | Tensor, b: Element | Tensor) -> Element:
     pair = torch.broadcast_shapes(a.shape, b.shape)
     both_of = c.join(lambda parts: torch.stack([p.expand(pair) for p in parts], -1), list(both(c, a, b)))
     return _logsumexp(c, both_of, -1)
 
 
 @rule(aten.logaddexp2)
-def _logaddexp2(c: Calculus, a: Jet | Tensor, b: Jet | Tensor) -> Jet:
-    a, b = (c.scale(t, math.log(2)) for t in both(c, a, b))
-    return c.div(_logaddexp(c, a, b), as_jet(c, math.log(2), a.shadow.device))
+def _logaddexp2(c: Arithmetic, a: Element | Tensor, b: Element | Tensor) -> Element:
+    first, second = (c.scale(t, math.log(2)) for t in both(c, a, b))
+    return c.div(_logaddexp(c, first, second), as_jet(c, math.log(2), first.shadow.device))
 
 
 # ----- error function
 
 
 @rule(aten.erf)
-def _erf(c: Calculus, x: Jet) -> Jet:
+def _erf(c: Arithmetic, x: Element) -> Element:
     return c.erf(x)
 
 
 @rule(aten.erfc)
-def _erfc(c: Calculus, x: Jet) -> Jet:
+def _erfc(c: Arithmetic, x: Element) -> Element:
     return c.sub(filled(c, x, 1.0), c.erf(x))
 
 
 # ----- hyperbolic functions
 
 
-def _halves(c: Calculus, x: Jet) -> tuple[Jet, Jet]:
+def _halves(c: Arithmetic, x: Element) -> tuple[Element, Element]:
     e = c.exp(x)
     return c.scale(e, 0.5), c.scale(c.reciprocal(e), 0.5)
 
 
 @rule(aten.sinh)
-def _sinh(c: Calculus, x: Jet) -> Jet:
+def _sinh(c: Arithmetic, x: Element) -> Element:
     return c.sub(*_halves(c, x))
 
 
 @rule(aten.cosh)
-def _cosh(c: Calculus, x: Jet) -> Jet:
+def _cosh(c: Arithmetic, x: Element) -> Element:
     return c.add(*_halves(c, x))
 
 
-def _odd(c: Calculus, x: Jet, function: Any) -> Jet:
+def _odd(c: Arithmetic, x: Element, function: Any) -> Element:
     """f(x) from f(|x|) for an odd function, so that f(−x) = −f(x) holds exactly."""
     negative = x.shadow < 0
     result = function(c.select(negative, c.neg(x), x))
@@ -140,17 +140,17 @@ def _odd(c: Calculus, x: Jet, function: Any) -> Jet:
 
 
 @rule(aten.asinh)
-def _asinh(c: Calculus, x: Jet) -> Jet:
+def _asinh(c: Arithmetic, x: Element) -> Element:
     return _odd(c, x, lambda y: c.log(c.add(y, c.sqrt(c.add(c.mul(y, y), filled(c, y, 1.0))))))
 
 
 @rule(aten.acosh)
-def _acosh(c: Calculus, x: Jet) -> Jet:
+def _acosh(c: Arithmetic, x: Element) -> Element:
     return c.log(c.add(x, c.sqrt(c.sub(c.mul(x, x), filled(c, x, 1.0)))))
 
 
 @rule(aten.atanh)
-def _atanh(c: Calculus, x: Jet) -> Jet:
+def _atanh(c: Arithmetic, x: Element) -> Element:
     one = filled(c, x, 1.0)
     return _odd(c, x, lambda y: c.scale(c.log(c.div(c.add(one, y), c.sub(one, y))), 0.5))
 
@@ -159,23 +159,23 @@ def _atanh(c: Calculus, x: Jet) -> Jet:
 
 
 @rule(aten.cos)
-def _cos(c: Calculus, x: Jet) -> Jet:
+def _cos(c: Arithmetic, x: Element) -> Element:
     return c.cos_sin(x)[0]
 
 
 @rule(aten.sin)
-def _sin(c: Calculus, x: Jet) -> Jet:
+def _sin(c: Arithmetic, x: Element) -> Element:
     return c.cos_sin(x)[1]
 
 
 @rule(aten.tan)
-def _tan(c: Calculus, x: Jet) -> Jet:
+def _tan(c: Arithmetic, x: Element) -> Element:
     cos, sin = c.cos_sin(x)
     return c.div(sin, cos)
 
 
 @rule(aten.sinc)
-def _sinc(c: Calculus, x: Jet) -> Jet:
+def _sinc(c: Arithmetic, x: Element) -> Element:
     """sin(πx)/(πx), and 1 at 0."""
     centre, one = x.shadow == 0, filled(c, x, 1.0)
     angle = c.scale(c.select(centre, one, x), math.pi)
@@ -183,22 +183,22 @@ def _sinc(c: Calculus, x: Jet) -> Jet:
 
 
 @rule(aten.atan)
-def _atan(c: Calculus, x: Jet) -> Jet:
+def _atan(c: Arithmetic, x: Element) -> Element:
     return c.atan(x)
 
 
 @rule(aten.asin)
-def _asin(c: Calculus, x: Jet) -> Jet:
+def _asin(c: Arithmetic, x: Element) -> Element:
     return c.atan(c.mul(x, c.rsqrt(c.sub(filled(c, x, 1.0), c.mul(x, x)))))
 
 
 @rule(aten.acos)
-def _acos(c: Calculus, x: Jet) -> Jet:
+def _acos(c: Arithmetic, x: Element) -> Element:
     return c.sub(filled(c, x, math.pi / 2), _asin(c, x))
 
 
 @rule(aten.atan2)
-def _atan2(c: Calculus, y: Jet | Tensor, x: Jet | Tensor) -> Jet:
+def _atan2(c: Arithmetic, y: Element | Tensor, x: Element | Tensor) -> Element:
     """arctan(y/x), and half a turn more where x < 0; a right angle less arctan(x/y) where x is 0."""
     y, x = both(c, y, x)
     upright = x.shadow == 0
