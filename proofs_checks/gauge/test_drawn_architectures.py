@@ -20,7 +20,8 @@ from symgauge.presets import small_depth
 from symgauge.profiles import scale
 from symgauge.strategies import architectures
 from symgauge.symmetries import dimension as formula
-from symgauge.symmetries.group import UNCHOSEN_EXPERT, limits
+from symgauge.symmetries import limits
+from symgauge.symmetries.degenerate_architectures import UNCHOSEN_EXPERT
 from symgauge.symmetries.symbols import evaluate
 
 ROUNDS = 150

@@ -9,7 +9,7 @@ import torch
 from typer.testing import CliRunner, Result
 
 from symgauge.cli import app
-from symgauge.symmetries.attention_biases import KeyBias
+from symgauge.symmetries.families.key_bias import KeyBias
 
 FILE = '''
 import symgauge

@@ -14,7 +14,7 @@ from symgauge.errors import InvalidInput, UnsupportedModel
 from symgauge.models.huggingface import adapt, from_config
 from symgauge.presets import preset
 from symgauge.symmetries import limits
-from symgauge.symmetries.group import UNCHOSEN_EXPERT
+from symgauge.symmetries.degenerate_architectures import UNCHOSEN_EXPERT
 from symgauge.wiring import wire
 from tests.models.agreement import distance
 from tests.models.published import CONFIGS

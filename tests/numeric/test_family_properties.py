@@ -13,20 +13,19 @@ from symgauge import profiles, strategies
 from symgauge.architecture import Architecture
 from symgauge.numeric import action, assert_changes, assert_invariant, negative_controls
 from symgauge.numeric.invariance import Output
-from symgauge.symmetries import DiscreteSymmetry, Symmetry, families
-from symgauge.symmetries.discrete import discrete_families
+from symgauge.symmetries import DiscreteSymmetry, Symmetry, discrete_families, families
 from symgauge.wiring import wire
 
 profiles.activate()
 
 FREE = {
     "key-bias": "softmax sees no constant added to every key",
-    "writer-mean": "each writer's mean direction is invisible by itself",
-    "reader-null-direction": "each reader's null direction is invisible by itself, its bias aside",
-    "unused-types": "no token has these types",
+    "layernorm-input-mean": "each writer's mean direction is invisible by itself",
+    "layernorm-output-mean": "each reader's null direction is invisible by itself, its bias aside",
+    "unused-token-types": "no token has these types",
     "router-shift": "the only role",
     "logit-shift": "the only role",
-    "tied-token-shift": "the only role where the final norm has no offset",
+    "tied-embedding-shift": "the only role where the final norm has no offset",
 }
 """Families with roles that may be put back alone; their controls displace roles instead."""
 MARGIN = 1e-5

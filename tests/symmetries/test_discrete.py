@@ -7,8 +7,8 @@ from itertools import permutations, product
 import pytest
 import torch
 
+from symgauge.symmetries import discrete_families
 from symgauge.symmetries import symbols as s
-from symgauge.symmetries.discrete import DISCRETE, discrete_families
 from symgauge.wiring import wire
 from tests.symmetries.cases import ARCHITECTURES
 from tests.symmetries.evidence import VISIBLE, difference, inputs, point, rounding
@@ -40,7 +40,7 @@ def test_function_stays_and_half_an_element_shows(name: str, family: str) -> Non
 
 
 def test_every_family_is_exercised() -> None:
-    assert {family for _, family in CASES} == {family.name for family in DISCRETE}
+    assert {family for _, family in CASES} == {family.name for family in finite_families()}
 
 
 @pytest.mark.parametrize(("heads", "groups"), [(4, 2), (4, 1), (4, 4), (6, 3)])

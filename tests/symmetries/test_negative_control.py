@@ -21,11 +21,11 @@ ALONE = {
     "key-bias": "softmax does not see it",
     "token-key-shift": "softmax does not see it",
     "router-shift": "softmax over the chosen experts does not see it",
-    "unused-types": "the rows are never read",
+    "unused-token-types": "the rows are never read",
     "unused-positions": "the rows are never read",
-    "writer-mean": "each writer's mean is unseen by itself",
+    "layernorm-input-mean": "each writer's mean is unseen by itself",
     "logit-shift": "softmax does not see it",
-    "query-key-scale": "the norm after each map does not see its size",
+    "qk-norm-scale": "the norm after each map does not see its size",
 }
 
 
@@ -45,13 +45,13 @@ def moves_alone(a: Architecture, family: str, role: str) -> str | None:
     sized = (".query.weight", ".key.weight", ".value.weight", ".up.weight")
     if family == "stream-scale" and a.placement == "output" and role.endswith(sized):
         return "a norm does not see the size of queries, of keys, or of what follows linearly from the map"
-    if family == "tied-token-shift" and a.embedding_norm and not a.position_table:
+    if family == "tied-embedding-shift" and a.embedding_norm and not a.position_table:
         return "along 1 only LayerNorms would see it, and they do not"
     if family == "value-bias" and not a.output_bias:
         return "only what the output map kills moves"
-    if family == "reader-null-direction" and not a.norm_offset:
+    if family == "layernorm-output-mean" and not a.norm_offset:
         return "without an offset there is no constant to take back"
-    constant = family in ("reader-null-direction", "token-value-shift")
+    constant = family in ("layernorm-output-mean", "token-value-shift")
     if constant and role.endswith("key.weight") and hidden(a, role):
         return "the constant goes into the keys, where softmax does not see it"
     return None
