@@ -19,7 +19,7 @@ from symgauge.errors import InvalidInput, SymgaugeError
 from symgauge.layout import Layout
 from symgauge.symmetries import group
 from symgauge.symmetries.base import Output, Site, Symmetry
-from symgauge.symmetries.catalogue import continuous_families
+from symgauge.symmetries.finding import continuous_families
 from symgauge.wiring import Wiring
 
 

@@ -20,8 +20,8 @@ from symgauge.numeric import action, assert_changes, measure_invariance, random_
 from symgauge.symbolic import lie_algebra as lie
 from symgauge.symbolic.dimensions import mha_biased
 from symgauge.symbolic.tangent import Attention, random_attention
-from symgauge.symmetries.families.key_bias import KeyBias
-from symgauge.symmetries.families.value_bias import ValueBias
+from symgauge.symmetries.catalogue.key_bias import KeyBias
+from symgauge.symmetries.catalogue.value_bias import ValueBias
 from symgauge.wiring import wire
 
 BIASED: dict[str, Any] = dict.fromkeys(("query_bias", "key_bias", "value_bias", "output_bias"), True)

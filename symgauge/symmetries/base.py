@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import torch
 from sympy import Expr, Integer
@@ -44,10 +44,17 @@ class Site:
     sample: Callable[[torch.Generator], Tensor]
 
 
+class Unseen(NamedTuple):
+    """Why a role may be put back alone; ``wholly``: no small displacement of it shows at all."""
+
+    why: str
+    wholly: bool = False
+
+
 class Family(ABC):
     """What is known about a family of parameter maps, continuous or finite: all of it stands in its class.
 
-    A class in a module of :mod:`symgauge.symmetries.families` is found by being there. Its derivation is in
+    A class in a module of :mod:`symgauge.symmetries.catalogue` is found by being there. Its derivation is in
     docs/families.md under its name.
     """
 
@@ -67,13 +74,13 @@ class Family(ABC):
     def applies(self, a: Architecture, output: Output = "logits") -> bool:
         """Whether the family acts on this architecture and keeps this output."""
 
-    def unseen_alone(self, a: Architecture, role: str) -> str | None:
+    def unseen_alone(self, a: Architecture, role: str) -> Unseen | None:
         """Why what the family does to this role cannot be seen even where the others stay; None if it must show.
 
         Negative controls put back one role at a time, and expect a change of the function where this is None.
         """
         if role.endswith("key.bias") and constant_keys_unseen(a, role):
-            return "a key bias is unseen under softmax without rotary encoding, whatever moves it"
+            return Unseen("a key bias is unseen under softmax without rotary encoding, whatever moves it", wholly=True)
         return None
 
 

@@ -10,8 +10,8 @@ from symgauge.architecture import Architecture
 from symgauge.symmetries import degenerate_architectures, first_layer
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import DiscreteSymmetry, Output, Symmetry, sum_over_layers
-from symgauge.symmetries.catalogue import continuous_families, finite_families
 from symgauge.symmetries.degenerate import DegenerateCase
+from symgauge.symmetries.finding import continuous_families, finite_families
 
 
 def families(a: Architecture, output: Output = "logits") -> list[Symmetry]:

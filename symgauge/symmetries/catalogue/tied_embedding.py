@@ -8,7 +8,7 @@ from sympy import Integer
 from torch import Tensor
 
 from symgauge.architecture import Architecture
-from symgauge.symmetries.base import Output, Roles, Site, Symmetry
+from symgauge.symmetries.base import Output, Roles, Site, Symmetry, Unseen
 from symgauge.symmetries.elements import shifts
 from symgauge.symmetries.examples import PRE_LN
 from symgauge.symmetries.gaps import Gap
@@ -56,9 +56,9 @@ class TiedEmbeddingShift(Symmetry):
 
         return [Site(None, size, count, act, shifts(count))]
 
-    def unseen_alone(self, a: Architecture, role: str) -> str | None:
+    def unseen_alone(self, a: Architecture, role: str) -> Unseen | None:
         if a.embedding_norm and not a.position_table:
-            return "along **1** only LayerNorms would see it, and they do not"
+            return Unseen("along **1** only LayerNorms would see it, and they do not")
         return super().unseen_alone(a, role)
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from symgauge.architecture import Architecture
 from symgauge.symmetries import symbols as s
-from symgauge.symmetries.base import Roles, Site, Symmetry
+from symgauge.symmetries.base import Roles, Site, Symmetry, Unseen
 from symgauge.symmetries.elements import shifts
 from symgauge.symmetries.examples import POST_LN, PRE_LN
 from symgauge.wiring import Wiring
@@ -32,8 +32,8 @@ class UnusedTokenTypes(Symmetry):
         count = rows * a.d_model
         return [Site(None, (s.n_types - 1) * s.d, count, act, shifts(count))]
 
-    def unseen_alone(self, a: Architecture, role: str) -> str | None:
-        return "the rows are never read"
+    def unseen_alone(self, a: Architecture, role: str) -> Unseen | None:
+        return Unseen("the rows are never read")
 
 
 class UnusedPositions(Symmetry):
@@ -51,5 +51,5 @@ class UnusedPositions(Symmetry):
 
         return [Site(None, rows * s.d, rows * a.d_model, act, shifts(rows * a.d_model))]
 
-    def unseen_alone(self, a: Architecture, role: str) -> str | None:
-        return "the rows are never read"
+    def unseen_alone(self, a: Architecture, role: str) -> Unseen | None:
+        return Unseen("the rows are never read", wholly=True)

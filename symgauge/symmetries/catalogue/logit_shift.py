@@ -10,7 +10,7 @@ from torch import Tensor
 
 from symgauge.architecture import Architecture
 from symgauge.symmetries import symbols as s
-from symgauge.symmetries.base import Roles, Site, Symmetry
+from symgauge.symmetries.base import Roles, Site, Symmetry, Unseen
 from symgauge.symmetries.elements import shifts
 from symgauge.symmetries.examples import RMS
 from symgauge.symmetries.spaces import norm_before_head
@@ -51,5 +51,5 @@ class LogitShift(Symmetry):
     def _bias(self, bias: str) -> Site:
         return Site(None, Integer(1), 1, lambda roles, x: {bias: roles[bias] + x}, shifts(1))
 
-    def unseen_alone(self, a: Architecture, role: str) -> str | None:
-        return "softmax does not see it"
+    def unseen_alone(self, a: Architecture, role: str) -> Unseen | None:
+        return Unseen("softmax does not see it")

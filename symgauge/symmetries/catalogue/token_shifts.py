@@ -12,7 +12,7 @@ from torch import Tensor
 
 from symgauge.architecture import Architecture
 from symgauge.symmetries import symbols as s
-from symgauge.symmetries.base import Roles, Site, Symmetry
+from symgauge.symmetries.base import Roles, Site, Symmetry, Unseen
 from symgauge.symmetries.elements import inverse, shifts
 from symgauge.symmetries.examples import PLAIN
 from symgauge.symmetries.softmax import constant_keys_unseen, unseen_key_channels
@@ -56,8 +56,8 @@ class TokenKeyShift(Symmetry):
         count = a.groups * a.d_k
         return [Site(None, s.g * s.d_k, count, act, shifts(count))]
 
-    def unseen_alone(self, a: Architecture, role: str) -> str | None:
-        return "softmax does not see it"
+    def unseen_alone(self, a: Architecture, role: str) -> Unseen | None:
+        return Unseen("softmax does not see it")
 
 
 class TokenValueShift(Symmetry):
@@ -90,7 +90,7 @@ class TokenValueShift(Symmetry):
         count = a.groups * a.d_v
         return [Site(None, s.g * s.d_v, count, act, shifts(count))]
 
-    def unseen_alone(self, a: Architecture, role: str) -> str | None:
+    def unseen_alone(self, a: Architecture, role: str) -> Unseen | None:
         if role.endswith("key.weight") and constant_keys_unseen(a, role):
-            return "the constant goes into the keys, where softmax does not see it"
+            return Unseen("the constant goes into the keys, where softmax does not see it")
         return super().unseen_alone(a, role)

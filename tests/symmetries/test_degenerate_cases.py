@@ -1,4 +1,4 @@
-"""What the named limits hide: how many directions more there are, and that there are none beside the limit."""
+"""Degenerate cases: each differs from the formula on its example and not beside it; how many directions some have."""
 
 from __future__ import annotations
 
@@ -9,8 +9,28 @@ import pytest
 from symgauge.accounting import account
 from symgauge.architecture import Architecture, Latent, Rotary
 from symgauge.presets import preset, presets, scaled_down
-from symgauge.symmetries import limits
+from symgauge.symmetries import dimension, limits
+from symgauge.symmetries import symbols as s
+from symgauge.symmetries.degenerate import DegenerateCase
+from symgauge.symmetries.group import degenerate_cases
 from tests.symmetries.cases import BIASES, LAYER, RMS
+
+CASES = list(degenerate_cases())
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.reason[:40] for case in CASES])
+def test_the_formula_is_off_in_the_case_and_right_beside_it(case: DegenerateCase) -> None:
+    inside, outside = case.example, case.beside
+    assert case.reason in limits(inside)
+    assert limits(outside) == []
+    assert account(inside, seed=case.seed).fibre.nullity != s.evaluate(dimension(inside), inside)
+    beside = account(outside, seed=case.seed)
+    assert beside.complete
+    assert beside.fibre.nullity == s.evaluate(dimension(outside), outside)
+
+
+def test_reasons_differ() -> None:
+    assert len({case.reason for case in CASES}) == len(CASES)
 
 
 def neox(d: int, d_ff: int, vocabulary: int) -> Architecture:

@@ -11,7 +11,7 @@ from pkgutil import iter_modules
 from typing import TypeVar
 
 from symgauge.errors import InvalidInput
-from symgauge.symmetries import families
+from symgauge.symmetries import catalogue
 from symgauge.symmetries.base import DiscreteSymmetry, Family, Symmetry
 
 F = TypeVar("F", bound=Family)
@@ -19,18 +19,20 @@ F = TypeVar("F", bound=Family)
 
 def continuous_families() -> tuple[type[Symmetry], ...]:
     """All continuous families in their order: each counts the directions that those before it do not give."""
-    return tuple(kind for kind in _every(tuple(families.__path__)) if issubclass(kind, Symmetry))
+    return tuple(kind for kind in _every(tuple(catalogue.__path__)) if issubclass(kind, Symmetry))
 
 
 def finite_families() -> tuple[type[DiscreteSymmetry], ...]:
     """All finite families."""
-    return tuple(kind for kind in _every(tuple(families.__path__)) if issubclass(kind, DiscreteSymmetry))
+    return tuple(kind for kind in _every(tuple(catalogue.__path__)) if issubclass(kind, DiscreteSymmetry))
 
 
 @cache
 def _every(path: tuple[str, ...]) -> tuple[type[Family], ...]:
     """Families in the modules that lie under ``path``, which may be extended."""
-    return in_order(kind for module in iter_modules(path) for kind in _defined_in(f"{families.__name__}.{module.name}"))
+    return in_order(
+        kind for module in iter_modules(path) for kind in _defined_in(f"{catalogue.__name__}.{module.name}")
+    )
 
 
 def _defined_in(module: str) -> Iterator[type[Family]]:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from symgauge.architecture import Architecture
 from symgauge.symmetries import symbols as s
-from symgauge.symmetries.base import Roles, Site, Symmetry
+from symgauge.symmetries.base import Roles, Site, Symmetry, Unseen
 from symgauge.symmetries.citation import Cites
 from symgauge.symmetries.constants import take_back
 from symgauge.symmetries.elements import shifts, spread
@@ -60,11 +60,11 @@ class LayerNormOutputMean(Symmetry):
         size = front[0] * width if front else width
         return Site(s.layer_of(reader.weight), s.total([(reader.weight, size)]), count, act, shifts(count))
 
-    def unseen_alone(self, a: Architecture, role: str) -> str | None:
+    def unseen_alone(self, a: Architecture, role: str) -> Unseen | None:
         if not a.norm_offset:
-            return "without an offset there is no constant to take back"
+            return Unseen("without an offset there is no constant to take back")
         if role.endswith("key.weight") and constant_keys_unseen(a, role):
-            return "the constant goes into the keys, where softmax does not see it"
+            return Unseen("the constant goes into the keys, where softmax does not see it")
         return super().unseen_alone(a, role)
 
 
@@ -129,5 +129,5 @@ class LayerNormInputMean(Symmetry):
 
         return Site(s.layer_of(role), s.total([(role, Integer(1))]), 1, act, shifts(1))
 
-    def unseen_alone(self, a: Architecture, role: str) -> str | None:
-        return "each writer's mean is unseen by itself"
+    def unseen_alone(self, a: Architecture, role: str) -> Unseen | None:
+        return Unseen("each writer's mean is unseen by itself")

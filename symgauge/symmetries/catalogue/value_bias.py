@@ -10,7 +10,7 @@ from torch import Tensor
 
 from symgauge.architecture import Architecture
 from symgauge.symmetries import symbols as s
-from symgauge.symmetries.base import Roles, Site, Symmetry
+from symgauge.symmetries.base import Roles, Site, Symmetry, Unseen
 from symgauge.symmetries.constants import moved
 from symgauge.symmetries.elements import differences, inverse, shifts
 from symgauge.symmetries.examples import ATTENTION
@@ -81,5 +81,5 @@ class ValueBias(Symmetry):
         size = s.g * s.d_v - s.d + unseen if count else Integer(0)
         return Site(s.layer_of(sub.value.weight), size, count, act, shifts(count))
 
-    def unseen_alone(self, a: Architecture, role: str) -> str | None:
-        return super().unseen_alone(a, role) if a.output_bias else "only what the output map kills moves"
+    def unseen_alone(self, a: Architecture, role: str) -> Unseen | None:
+        return super().unseen_alone(a, role) if a.output_bias else Unseen("only what the output map kills moves")

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from symgauge.architecture import Architecture
 from symgauge.symmetries import symbols as s
-from symgauge.symmetries.base import Roles, Site, Symmetry
+from symgauge.symmetries.base import Roles, Site, Symmetry, Unseen
 from symgauge.symmetries.citation import Cites
 from symgauge.symmetries.elements import shifts, spread
 from symgauge.symmetries.examples import ATTENTION
@@ -43,5 +43,5 @@ class KeyBias(Symmetry):
 
         return Site(s.layer_of(bias), s.g * width, a.groups * n, act, shifts(a.groups * n))
 
-    def unseen_alone(self, a: Architecture, role: str) -> str | None:
-        return "softmax does not see it"
+    def unseen_alone(self, a: Architecture, role: str) -> Unseen | None:
+        return super().unseen_alone(a, role) or Unseen("softmax does not see it")

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from symgauge.architecture import Architecture, Rotary
 from symgauge.symmetries import symbols as s
-from symgauge.symmetries.base import Roles, Site, Symmetry
+from symgauge.symmetries.base import Roles, Site, Symmetry, Unseen
 from symgauge.symmetries.citation import Cites
 from symgauge.symmetries.degenerate import DegenerateCase
 from symgauge.symmetries.elements import factors
@@ -94,5 +94,5 @@ class QKNormScale(Symmetry):
         size = Integer(2) if a.qk_norm_across else s.h + s.g
         return Site(s.layer_of(sub.query.weight), size, count, act, factors(count, positive=True))
 
-    def unseen_alone(self, a: Architecture, role: str) -> str | None:
-        return "the norm after each map does not see its size"
+    def unseen_alone(self, a: Architecture, role: str) -> Unseen | None:
+        return Unseen("the norm after each map does not see its size")

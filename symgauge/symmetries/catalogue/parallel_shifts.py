@@ -60,3 +60,4 @@ class ParallelBiasShift(_TogetherFamily):
     )
     after = ("layernorm-input-mean",)
     tables = False
+    example = PRE_LN.replace(placement="parallel", vocabulary=23)

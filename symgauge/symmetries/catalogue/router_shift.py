@@ -8,7 +8,7 @@ from torch import Tensor
 
 from symgauge.architecture import Architecture, Experts
 from symgauge.symmetries import symbols as s
-from symgauge.symmetries.base import Roles, Site, Symmetry
+from symgauge.symmetries.base import Roles, Site, Symmetry, Unseen
 from symgauge.symmetries.citation import Cites
 from symgauge.symmetries.elements import shifts
 from symgauge.symmetries.examples import RMS
@@ -47,5 +47,6 @@ class RouterShift(Symmetry):
         # Far from the identity another expert may win; only small moves are drawn.
         return Site(s.layer_of(router), s.d * s.experts, count, act, lambda g: 1e-5 * shifts(count)(g))
 
-    def unseen_alone(self, a: Architecture, role: str) -> str | None:
-        return "softmax over the chosen experts does not see it"
+    def unseen_alone(self, a: Architecture, role: str) -> Unseen | None:
+        alone = a.experts is not None and a.experts.active == 1
+        return Unseen("softmax over the chosen experts does not see it", wholly=alone)

@@ -8,7 +8,7 @@ from sympy import Integer
 from torch import Tensor
 
 from symgauge.architecture import Architecture
-from symgauge.symmetries.base import Roles, Site, Symmetry
+from symgauge.symmetries.base import Roles, Site, Symmetry, Unseen
 from symgauge.symmetries.citation import Cites
 from symgauge.symmetries.elements import factors
 from symgauge.symmetries.examples import RMS
@@ -57,11 +57,11 @@ class StreamScale(Symmetry):
 
         return Site(space.layer, Integer(1), 1, act, factors(1, positive=True))
 
-    def unseen_alone(self, a: Architecture, role: str) -> str | None:
+    def unseen_alone(self, a: Architecture, role: str) -> Unseen | None:
         if role.endswith(("down.weight", "output.weight")) and _read_by_its_own_norm(a, role):
-            return "nothing else writes what this norm reads"
+            return Unseen("nothing else writes what this norm reads")
         if a.placement == "output" and role.endswith((".query.weight", ".key.weight", ".value.weight", ".up.weight")):
-            return "a norm does not see the size of queries, of keys, or of what follows linearly from the map"
+            return Unseen("a norm does not see the size of queries, of keys, or of what follows linearly from the map")
         return super().unseen_alone(a, role)
 
 
