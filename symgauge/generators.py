@@ -69,7 +69,7 @@ def _check_family(family: object) -> None:
         raise InvalidInput(f"a family must be an instance; write {family.__name__}() in place of {family.__name__}")
     if not isinstance(family, Symmetry):
         raise InvalidInput(
-            f"a family must be a symgauge.symmetries.Symmetry with name, title, source and sites, not {shown(family)}"
+            f"a family must be a symgauge.symmetries.Symmetry with name, title and sites, not {shown(family)}"
         )
     for attribute in ("name", "title"):
         if not isinstance(getattr(family, attribute, None), str):
