@@ -78,8 +78,8 @@ class QueryKey(Symmetry):
         ),
         DegenerateCase(
             "keys wider than the stream share directions with biases and norms before them, which are counted twice",
-            lambda a: a.d_k > a.d_model and (a.query_bias or a.key_bias or a.norm == "layer"),
-            example=WIDE.replace(d_k=5, query_bias=True, key_bias=True),
+            lambda a: a.d_k > a.d_model and (a.key_bias or a.norm == "layer"),
+            example=WIDE.replace(d_k=5, key_bias=True),
             beside=WIDE.replace(d_k=5),
         ),
     )
