@@ -2,7 +2,7 @@
 
 They are counted and not generated: solutions of one linear equation per token (and channel), which depend on the token
 table, so there are at least as many as unknowns minus equations; on small models it is exactly that many. Only the two
-kinds of first layer that published models with too few tokens have are counted here; `limits` names others.
+kinds of first layer that published models with too few tokens have are counted here; `degenerate_cases` names others.
 """
 
 from __future__ import annotations

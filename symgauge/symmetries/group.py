@@ -45,7 +45,7 @@ def paper_dimension(a: Architecture) -> Expr:
     return sum_over_layers(a, [(layer, copies * size) for layer, size in enumerate(sizes)])
 
 
-def degenerate_cases() -> Iterator[DegenerateCase]:
+def every_degenerate_case() -> Iterator[DegenerateCase]:
     """All that are known: of each family, of first layers, and of whole architectures."""
     for kind in (*continuous_families(), *finite_families()):
         yield from kind.degenerate_cases
@@ -53,7 +53,7 @@ def degenerate_cases() -> Iterator[DegenerateCase]:
     yield from degenerate_architectures.DEGENERATE_CASES
 
 
-def limits(a: Architecture) -> list[str]:
+def degenerate_cases(a: Architecture) -> list[str]:
     """Why the fibre of this architecture may be larger than the known families: one clause per reason, often none.
 
     The counts are for models in general position whose sizes are not degenerate. Published models meet four of the
@@ -62,4 +62,4 @@ def limits(a: Architecture) -> list[str]:
     GPT-NeoX-20B's first layer d² − 1 + d_ff (2 d − 1) numbers, some 340 million, face d − 1 equations for each of
     50,432 tokens, some 310 million.
     """
-    return [case.reason for case in degenerate_cases() if case.met(a)]
+    return [case.reason for case in every_degenerate_case() if case.met(a)]

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from symgauge.architecture import Architecture, Rotary
-from symgauge.symmetries import dimension, families, limits, paper_dimension, table
+from symgauge.symmetries import degenerate_cases, dimension, families, paper_dimension, table
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Output
 from tests.symmetries.cases import ARCHITECTURES, BIASES
@@ -76,7 +76,7 @@ def test_formula_in_letters() -> None:
 
 
 def test_limits_are_named() -> None:
-    assert limits(GPT2_SMALL) == []
-    assert limits(LLAMA3_8B) == []
-    assert any("ReLU" in reason for reason in limits(GPT2_SMALL.replace(activation="relu")))
-    assert any("vocabulary" in reason for reason in limits(GPT2_SMALL.replace(vocabulary=100)))
+    assert degenerate_cases(GPT2_SMALL) == []
+    assert degenerate_cases(LLAMA3_8B) == []
+    assert any("ReLU" in reason for reason in degenerate_cases(GPT2_SMALL.replace(activation="relu")))
+    assert any("vocabulary" in reason for reason in degenerate_cases(GPT2_SMALL.replace(vocabulary=100)))
