@@ -19,6 +19,7 @@ from symgauge.errors import InvalidInput, SymgaugeError
 from symgauge.layout import Layout
 from symgauge.symmetries import group
 from symgauge.symmetries.base import Output, Site, Symmetry
+from symgauge.symmetries.finding import continuous_families
 from symgauge.wiring import Wiring
 
 
@@ -52,7 +53,7 @@ def chosen_families(
 
 def check_names(asked: Iterable[str], own: Sequence[str] = ()) -> list[str]:
     """Names of families as a list; raises InvalidInput for one that is neither known nor one's own."""
-    names = [*(kind.name for kind in group.REGISTRY), *own]
+    names = [*(kind.name for kind in continuous_families()), *own]
     if not isinstance(asked, Iterable):
         raise InvalidInput(f"names of families are needed, such as ['query-key'], not {shown(asked)}")
     wanted = [asked] if isinstance(asked, str) else list(asked)
@@ -68,7 +69,7 @@ def _check_family(family: object) -> None:
         raise InvalidInput(f"a family must be an instance; write {family.__name__}() in place of {family.__name__}")
     if not isinstance(family, Symmetry):
         raise InvalidInput(
-            f"a family must be a symgauge.symmetries.Symmetry with name, title, source and sites, not {shown(family)}"
+            f"a family must be a symgauge.symmetries.Symmetry with name, title and sites, not {shown(family)}"
         )
     for attribute in ("name", "title"):
         if not isinstance(getattr(family, attribute, None), str):

@@ -199,7 +199,7 @@ def _small_experts(experts: Experts | None, layers: int) -> Experts | None:
 
 
 def _small_vocabulary(a: Architecture) -> int:
-    """Tokens enough for what a first layer must be seen with: see :func:`symgauge.symmetries.limits`."""
+    """Tokens enough for what a first layer must be seen with: see :func:`symgauge.symmetries.degenerate_cases`."""
     if not a.is_model:
         return 0
     parallel = a.placement.startswith("parallel")

@@ -33,7 +33,8 @@ from symgauge.numeric import (
 from symgauge.parameter_vector import ParameterVector
 from symgauge.symbolic import lie_algebra as lie
 from symgauge.symbolic.tangent import Attention, random_attention
-from symgauge.symmetries.head_factors import QueryKey, ValueOutput
+from symgauge.symmetries.catalogue.query_key import QueryKey
+from symgauge.symmetries.catalogue.value_output import ValueOutput
 
 NO_BIAS: dict[str, Any] = dict.fromkeys(("query_bias", "key_bias", "value_bias", "output_bias"), False)
 

@@ -20,7 +20,8 @@ from symgauge.numeric import action, assert_changes, measure_invariance, random_
 from symgauge.symbolic import lie_algebra as lie
 from symgauge.symbolic.dimensions import mha_biased
 from symgauge.symbolic.tangent import random_attention
-from symgauge.symmetries.attention_biases import KeyBias, ValueBias
+from symgauge.symmetries.catalogue.key_bias import KeyBias
+from symgauge.symmetries.catalogue.value_bias import ValueBias
 from symgauge.wiring import wire
 
 QUERY_BIAS, KEY_BIAS = "layers.0.attention.query.bias", "layers.0.attention.key.bias"

@@ -20,7 +20,7 @@ from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal, for_a
 from symgauge.models.reference import random_parameters
 from symgauge.numeric import action, assert_changes, measure_invariance, random_inputs
 from symgauge.symbolic.dimensions import gpt2_model, llama_model, pre_ln_block
-from symgauge.symmetries.discrete import StreamPermutation
+from symgauge.symmetries.catalogue.stream_permutation import StreamPermutation
 from symgauge.wiring import wire
 
 

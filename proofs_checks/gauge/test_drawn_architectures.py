@@ -19,8 +19,9 @@ from symgauge.numeric import fibre_dimension_float, random_inputs
 from symgauge.presets import small_depth
 from symgauge.profiles import scale
 from symgauge.strategies import architectures
+from symgauge.symmetries import degenerate_cases
 from symgauge.symmetries import dimension as formula
-from symgauge.symmetries.group import UNCHOSEN_EXPERT, limits
+from symgauge.symmetries.degenerate_architectures import UNCHOSEN_EXPERT
 from symgauge.symmetries.symbols import evaluate
 
 ROUNDS = 150
@@ -34,7 +35,7 @@ SIZES: dict[str, dict[str, Any]] = {
         "vocabulary": 11, "max_parameters": 700,
     },
 }  # fmt: skip
-"""Sizes with which a kind is in general position (`limits`), where small ones that are drawn hardly ever are."""
+"""Sizes with which a kind is in no degenerate case, where small ones that are drawn nearly always are."""
 
 _BIASES: dict[str, Any] = dict.fromkeys(("query_bias", "key_bias", "value_bias", "output_bias", "ff_bias"), True)
 _LAYER_NORM: dict[str, Any] = {"norm": "layer", "norm_offset": True, "extra": {"epsilon": 0.1}, **_BIASES}
@@ -62,7 +63,7 @@ def drawn(kinds: Sequence[str], max_parameters: int) -> SearchStrategy[Architect
 
 def measurable(a: Architecture) -> bool:
     """In general position, and small enough for an exact run: two layers of sandwich norms leave too few probes."""
-    return not set(limits(a)) - {UNCHOSEN_EXPERT} and a.layers <= small_depth(a)
+    return not set(degenerate_cases(a)) - {UNCHOSEN_EXPERT} and a.layers <= small_depth(a)
 
 
 def unreached(fibre: FibreDimension) -> list[str]:

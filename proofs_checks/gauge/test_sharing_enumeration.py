@@ -13,7 +13,7 @@ from symgauge.architecture import Architecture, Rotary
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal, for_all
 from symgauge.models.reference import random_parameters
 from symgauge.numeric import assert_changes, measure_invariance, random_inputs
-from symgauge.symmetries.discrete import HeadPermutation
+from symgauge.symmetries.catalogue.head_permutation import HeadPermutation
 from symgauge.wiring import wire
 
 

@@ -22,9 +22,8 @@ from symgauge.models.reference import random_parameters
 from symgauge.numeric import action, assert_changes, measure_invariance, random_inputs
 from symgauge.profiles import scale
 from symgauge.symbolic.dimensions import bert_model, gpt2_model, llama_model
-from symgauge.symmetries import DiscreteSymmetry, Symmetry, families, paper_dimension
+from symgauge.symmetries import DiscreteSymmetry, Symmetry, discrete_families, families, paper_dimension
 from symgauge.symmetries import dimension as families_dimension
-from symgauge.symmetries.discrete import discrete_families
 from symgauge.symmetries.symbols import evaluate
 from symgauge.wiring import wire
 
@@ -230,7 +229,7 @@ def test_headline(evidence: EvidenceLog) -> None:
         r"QK-norm leaves $d_k/2$ dimensions between query and key gains in place of $gd_k$",
         on="correction",
         figures={
-            "gains": equal(gain.get("query-key-gains"), qwen3.layers * qwen3.d_k // 2),
+            "gains": equal(gain.get("qk-norm-gain"), qwen3.layers * qwen3.d_k // 2),
             "query-key": equal(gain.get("query-key", 0), 0),
         },
     )

@@ -28,7 +28,7 @@ from symgauge.symbolic import lie_algebra as lie
 from symgauge.symbolic.tangent import random_attention
 from symgauge.symmetries import dimension as families_dimension
 from symgauge.symmetries import paper_dimension
-from symgauge.symmetries.discrete import StreamPermutation
+from symgauge.symmetries.catalogue.stream_permutation import StreamPermutation
 from symgauge.symmetries.symbols import evaluate
 from symgauge.wiring import wire
 

@@ -11,8 +11,8 @@ from proofs_checks.idealized.model import IdealizedModel, architecture
 from proofs_checks.idealized.model.tasks import copy_last
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.models.reference import forward
+from symgauge.symmetries import discrete_families
 from symgauge.symmetries import symbols as letters
-from symgauge.symmetries.discrete import discrete_families
 from symgauge.wiring import wire
 
 

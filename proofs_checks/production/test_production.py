@@ -35,7 +35,7 @@ def test_qwen2(evidence):
 
 @checks("qwen3-8b")
 def test_qwen3(evidence):
-    record(evidence, instances.qwen3(), "query-key-gains")
+    record(evidence, instances.qwen3(), "qk-norm-gain")
 
 
 @checks("gemma-2-9b")
@@ -45,7 +45,7 @@ def test_gemma2(evidence):
 
 @checks("falcon-7b")
 def test_falcon(evidence):
-    record(evidence, instances.falcon(), "writer-mean")
+    record(evidence, instances.falcon(), "layernorm-input-mean")
 
 
 @checks("gpt-neox-20b")

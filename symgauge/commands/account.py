@@ -87,14 +87,14 @@ def _names(text: str) -> list[str] | None:
 
 def _expected(account: Account, options: m.Options) -> tuple[int | None, list[str]]:
     """What the formula of the architecture says, and why more may be free than in a model of its kind at full size."""
+    from symgauge.symmetries import degenerate_cases
     from symgauge.symmetries import dimension as formula
-    from symgauge.symmetries import limits
     from symgauge.symmetries.symbols import evaluate
 
     a = account.architecture
     if a is None:
         return None, []
-    return evaluate(formula(a, options.output), a), limits(a) if account.unexplained else []
+    return evaluate(formula(a, options.output), a), degenerate_cases(a) if account.unexplained else []
 
 
 def _show(account: Account) -> None:

@@ -1,17 +1,18 @@
 """Families of parameter maps that keep the function of a transformer, and the group they generate together."""
 
-from symgauge.symmetries.base import DiscreteSymmetry, Output, Site, Symmetry
-from symgauge.symmetries.group import REGISTRY, dimension, families, limits, paper_dimension, table
+from symgauge.symmetries.base import DiscreteSymmetry, Family, Output, Site, Symmetry
+from symgauge.symmetries.group import degenerate_cases, dimension, discrete_families, families, paper_dimension, table
 
 __all__ = [
-    "REGISTRY",
     "DiscreteSymmetry",
+    "Family",
     "Output",
     "Site",
     "Symmetry",
+    "degenerate_cases",
     "dimension",
+    "discrete_families",
     "families",
-    "limits",
     "paper_dimension",
     "table",
 ]

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import torch
 from sympy import Expr, Integer
@@ -20,6 +20,9 @@ from torch import Tensor
 from symgauge.architecture import Architecture
 from symgauge.errors import InvalidInput
 from symgauge.symmetries import symbols
+from symgauge.symmetries.citation import Cites
+from symgauge.symmetries.degenerate import DegenerateCase
+from symgauge.symmetries.softmax import constant_keys_unseen
 from symgauge.wiring import Wiring, wire
 
 Output = Literal["logits", "probabilities"]
@@ -41,12 +44,49 @@ class Site:
     sample: Callable[[torch.Generator], Tensor]
 
 
-class Symmetry(ABC):
-    """A continuous family. Subclasses give ``name``, ``title``, ``source`` and ``sites``."""
+class Unseen(NamedTuple):
+    """Why a role may be put back alone; ``wholly``: no small displacement of it shows at all."""
+
+    why: str
+    wholly: bool = False
+
+
+class Family(ABC):
+    """What is known about a family of parameter maps, continuous or finite: all of it stands in its class.
+
+    A class in a module of :mod:`symgauge.symmetries.catalogue` is found by being there. Its derivation is in
+    docs/families.md under its name.
+    """
 
     name: ClassVar[str]
     title: ClassVar[str]
-    source: ClassVar[str]
+    """What happens, in a sentence."""
+    source: ClassVar[tuple[Cites, ...]] = ()
+    """Who has it, or parts of it, in the literature; empty where it is derived here."""
+    after: ClassVar[tuple[str, ...]] = ()
+    """Families that are counted before this one: a direction that one of them gives is not counted again."""
+    degenerate_cases: ClassVar[tuple[DegenerateCase, ...]] = ()
+    """Where more is free than this family says."""
+    example: ClassVar[Architecture]
+    """A small architecture on which it acts and whose whole kernel the known families span."""
+
+    @abstractmethod
+    def applies(self, a: Architecture, output: Output = "logits") -> bool:
+        """Whether the family acts on this architecture and keeps this output."""
+
+    def unseen_alone(self, a: Architecture, role: str) -> Unseen | None:
+        """Why what the family does to this role cannot be seen even where the others stay; None if it must show.
+
+        Negative controls put back one role at a time, and expect a change of the function where this is None.
+        """
+        if role.endswith("key.bias") and constant_keys_unseen(a, role):
+            return Unseen("a key bias is unseen under softmax without rotary encoding, whatever moves it", wholly=True)
+        return None
+
+
+class Symmetry(Family):
+    """A continuous family. Subclasses give ``name``, ``title`` and ``sites``, and what else :class:`Family` names."""
+
     outputs: ClassVar[tuple[Output, ...]] = ("logits", "probabilities")
     """The outputs whose equality the family keeps and for which it is counted."""
 
@@ -55,7 +95,6 @@ class Symmetry(ABC):
         """Where the family acts; empty if it does not."""
 
     def applies(self, a: Architecture, output: Output = "logits") -> bool:
-        """Whether the family acts on this architecture and keeps this output."""
         return output in self.outputs and any(site.coordinates for site in self.sites(a, wire(a)))
 
     def dimension(self, a: Architecture) -> Expr:
@@ -84,16 +123,8 @@ class Symmetry(ABC):
         return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.float64)
 
 
-class DiscreteSymmetry(ABC):
+class DiscreteSymmetry(Family):
     """A finite family (permutations, signs): no dimension, elements drawn at random."""
-
-    name: ClassVar[str]
-    title: ClassVar[str]
-    source: ClassVar[str]
-
-    @abstractmethod
-    def applies(self, a: Architecture, output: Output = "logits") -> bool:
-        """Whether the family acts on this architecture."""
 
     @abstractmethod
     def order(self, a: Architecture) -> Expr:

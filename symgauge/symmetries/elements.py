@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -59,6 +59,15 @@ def fill(x: Tensor, pattern: Tensor) -> Tensor:
     bank = torch.cat([torch.zeros_like(x[..., :1]), x, -x], dim=-1)
     index = torch.where(pattern >= 0, pattern, m - pattern).flatten()
     return bank[..., index].reshape(*x.shape[:-1], *pattern.shape)
+
+
+def spread(x: Tensor, channels: Sequence[int], width: int) -> Tensor:
+    """Put the last axis of ``x`` at ``channels`` of a vector of ``width``, zero elsewhere."""
+    bank = torch.cat([x, torch.zeros_like(x[..., :1])], dim=-1)
+    index = [len(channels)] * width
+    for position, channel in enumerate(channels):
+        index[channel] = position
+    return bank[..., torch.tensor(index, device=x.device)]
 
 
 def identity(n: int, like: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 They are counted and not generated: solutions of one linear equation per token (and channel), which depend on the token
 table, so there are at least as many as unknowns minus equations; on small models it is exactly that many. Only the two
-kinds of first layer that published models with too few tokens have are counted here; `limits` names others.
+kinds of first layer that published models with too few tokens have are counted here; `degenerate_cases` names others.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from sympy import Expr
 
 from symgauge.architecture import Architecture
 from symgauge.symmetries import symbols as s
+from symgauge.symmetries.degenerate import DegenerateCase
+from symgauge.symmetries.examples import LATENT, PRE_LN, RMS
 
 
 @dataclass(frozen=True)
@@ -64,3 +66,75 @@ def _parallel() -> Surplus:
 def surplus(a: Architecture) -> int:
     """How many directions that is for the sizes of this architecture."""
     return sum(max(0, s.evaluate(each.difference, a)) for each in surpluses(a))
+
+
+def _tables_alone(a: Architecture) -> bool:
+    """Whether a first layer sees one vector per token."""
+    return a.is_model and not a.position_table
+
+
+def _few_tokens_for_a_latent(a: Architecture) -> bool:
+    if a.latent is None or not _tables_alone(a):
+        return False
+    latent = max(a.latent.query, a.latent.key_value)
+    return a.vocabulary <= max(latent * (latent + 1), 2 * a.d_model + latent) // 2
+
+
+def _few_tokens_for_a_parallel_network(a: Architecture) -> bool:
+    if not _tables_alone(a) or not a.placement.startswith("parallel"):
+        return False
+    # A linear map of what the first layer reads and the feed-forward's weights, against what each token must keep.
+    hidden = a.d_ff if a.experts is None else 2 * a.experts.d_ff * (a.experts.count + a.experts.shared)
+    maps, seen = hidden * ((3 if a.gated else 2) * a.d_model + 1), a.d_model - (a.norm == "layer")
+    return a.vocabulary * seen < a.d_model**2 + maps
+
+
+def _norm_over_the_table_alone(a: Architecture) -> bool:
+    # A tied table is read by the head as well, which holds it, unless tokens are few.
+    free = a.embedding_norm and (not a.tied or a.vocabulary <= a.d_model + 1)
+    return _tables_alone(a) and a.norm != "none" and (not a.residual or free)
+
+
+_BIASED = RMS.replace(query_bias=True, key_bias=True, value_bias=True, context=4)
+_PARALLEL = PRE_LN.replace(placement="parallel", position_table=False, d_ff=2)
+
+DEGENERATE_CASES = (
+    DegenerateCase(
+        "the vocabulary is not larger than the stream, so tokens do not act as general vectors",
+        lambda a: a.is_model and a.vocabulary <= a.d_model,
+        example=RMS.replace(vocabulary=4),
+        beside=RMS.replace(vocabulary=5),
+    ),
+    DegenerateCase(
+        "queries, keys and values with biases take up a constant added to the rows of a table of d_model + 1 tokens",
+        lambda a: (
+            _tables_alone(a)
+            and a.vocabulary == a.d_model + 1
+            and a.norm == "rms"
+            and a.query_bias
+            and a.key_bias
+            and a.value_bias
+        ),
+        example=_BIASED.replace(vocabulary=5),
+        beside=_BIASED.replace(vocabulary=6),
+    ),
+    DegenerateCase(
+        "the first layer's latent norm sees one vector per token, too few to fix a quadratic form of the latent",
+        _few_tokens_for_a_latent,
+        example=LATENT.replace(vocabulary=9),
+        beside=LATENT,
+    ),
+    DegenerateCase(
+        "the first layer's feed-forward sees one vector per token, too few to fix what it adds and what it reads",
+        _few_tokens_for_a_parallel_network,
+        example=_PARALLEL.replace(vocabulary=6),
+        beside=_PARALLEL.replace(vocabulary=12),
+    ),
+    DegenerateCase(
+        "a norm that reads nothing but the token table can have its effect written into the table",
+        _norm_over_the_table_alone,
+        example=RMS.replace(embedding_norm=True),
+        beside=RMS,
+    ),
+)
+"""What tokens that are too few, or a norm over their table alone, leave free besides."""

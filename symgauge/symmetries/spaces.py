@@ -7,117 +7,13 @@ and of the stream are maps of one space that its writers produce and its readers
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from sympy import Expr
 
-from symgauge.architecture import Architecture, Rotary
+from symgauge.architecture import Architecture
 from symgauge.symmetries import symbols
-from symgauge.wiring import (
-    Attention,
-    Branch,
-    FeedForward,
-    LatentAttention,
-    Map,
-    Mixture,
-    Norm,
-    Step,
-    Sublayer,
-    Wiring,
-)
-
-
-@dataclass(frozen=True)
-class Constant:
-    """Roles that add the same constant vector to a space when each of them moves by it (divided by ``factor``)."""
-
-    roles: tuple[str, ...]
-    table: bool = False
-    factor: float = 1.0
-
-
-@dataclass(frozen=True)
-class Reader:
-    """A linear map that reads a space, and how a constant added to its result can be taken back.
-
-    ``columns`` are the output columns in which it can: through ``bias``; or ``through`` the heads' output map into the
-    ``sink`` (attention weights sum to one); or, with neither, because softmax does not see it.
-    """
-
-    weight: str
-    columns: tuple[int, ...] = ()
-    bias: str | None = None
-    through: str | None = None
-    sink: Constant | None = None
-    tied: bool = False
-    router: bool = False
-
-
-@dataclass
-class Moment:
-    """Writers that add to a space together, and then what reads it before the next ones write."""
-
-    constants: list[Constant] = field(default_factory=list)
-    tables: list[str] = field(default_factory=list)
-    writers: list[Map] = field(default_factory=list)
-    norms: list[Norm] = field(default_factory=list)
-    readers: list[Reader] = field(default_factory=list)
-
-
-@dataclass
-class Space:
-    """One space, its history moment by moment, and all that writes it.
-
-    ``source`` is the norm whose result opened it; ``outputs`` are output norms that add to it later. ``given`` says
-    that it starts from something no role controls linearly (an input, an activation), ``taken`` that it is the output.
-    """
-
-    width: int
-    layer: int | None = None
-    source: Norm | None = None
-    outputs: list[Norm] = field(default_factory=list)
-    moments: list[Moment] = field(default_factory=lambda: [Moment()])
-    given: bool = False
-    taken: bool = False
-    homogeneous: Map | None = None
-    """The map whose rectified result a given space holds: scaling the map scales the space."""
-
-    @property
-    def norms(self) -> list[Norm]:
-        """Norms that read the space."""
-        return [norm for moment in self.moments for norm in moment.norms]
-
-    @property
-    def readers(self) -> list[Reader]:
-        """Linear maps that read the space directly."""
-        return [reader for moment in self.moments for reader in moment.readers]
-
-    @property
-    def tables(self) -> list[str]:
-        """Tables that write the space."""
-        return [table for moment in self.moments for table in moment.tables]
-
-    @property
-    def writers(self) -> list[Map]:
-        """Linear maps that write the space."""
-        return [m for moment in self.moments for m in moment.writers]
-
-    def centred(self, position: int) -> bool:
-        """Whether only LayerNorms look from this moment on, so that what is added along **1** is never seen."""
-        after = self.moments[position:]
-        norms = [norm for moment in after for norm in moment.norms]
-        seen = self.taken or any(moment.readers for moment in after)
-        return bool(norms) and not seen and all(norm.kind == "layer" for norm in norms)
-
-    @property
-    def refoldable(self) -> bool:
-        """Whether a norm opened it and nothing but untied linear maps reads it."""
-        return (
-            self.source is not None
-            and len(self.moments) == 1
-            and not self.norms
-            and not self.taken
-            and bool(self.readers)
-            and not any(reader.tied for reader in self.readers)
-        )
+from symgauge.symmetries.softmax import unseen_key_channels
+from symgauge.symmetries.space import Constant, Moment, Reader, Space
+from symgauge.wiring import Attention, Branch, FeedForward, LatentAttention, Map, Mixture, Norm, Step, Sublayer, Wiring
 
 
 def spaces(a: Architecture, w: Wiring) -> list[Space]:
@@ -140,6 +36,17 @@ def constants_of(maps: tuple[Map, ...], factor: float = 1.0) -> list[Constant]:
 def written_scale(a: Architecture) -> float:
     """The factor between a map's result and the space it writes; the space before an output norm has it as it is."""
     return 1.0 if a.placement in ("sandwich", "output") else a.extra.get("residual_scale", 1.0)
+
+
+def norm_before_head(a: Architecture, w: Wiring) -> Norm | None:
+    """The norm whose result the unembedding reads, if nothing is added in between."""
+    last = spaces(a, w)[-1]
+    return last.source if len(last.moments) == 1 else None
+
+
+def width_of(a: Architecture, norm: Norm) -> Expr:
+    """Width of a norm in letters."""
+    return symbols.shape(a, norm.gain)[0]
 
 
 class _Tour:
@@ -259,19 +166,3 @@ class _Tour:
             latent = self.open(norm.width, layer=layer)
             latent.moments[0].writers.append(down)
             self.pass_norm(latent, norm, layer).moments[-1].readers += [Reader(m.weight) for m in ups]
-
-
-def unseen_key_channels(a: Architecture, rotary: Rotary | None) -> tuple[int, ...]:
-    """Key channels, under a layer's encoding, where a constant shifts all scores of a query alike, unseen by softmax.
-
-    All of them without rotary encoding, the channels that do not turn with it; none where scores are not simply
-    query · key under softmax (linear attention, soft-capped scores, normalised keys).
-    """
-    if a.attention != "softmax" or a.qk_norm or a.attention_softcap is not None:
-        return ()
-    channels = a.d_k if a.latent is None else a.latent.d_rope
-    if rotary is None:
-        return tuple(range(channels))
-    still = [j for j, turn in enumerate(rotary.turns) if turn % 1 == 0]
-    rotated = 2 * len(rotary.turns)
-    return tuple(sorted([c for j in still for c in rotary.plane(j)] + list(range(rotated, channels))))

@@ -18,6 +18,7 @@ from symgauge.checks import did_you_mean, is_integer, listed, shown
 from symgauge.errors import InvalidInput
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry
+from symgauge.symmetries.citation import Cites
 from symgauge.symmetries.elements import full_pattern, invertible, near_identity, shifts
 from symgauge.symmetries.feed_forward import feed_forwards
 from symgauge.wiring import FeedForward, Map, Wiring
@@ -34,7 +35,7 @@ class Units:
 
     def families(self) -> list[Symmetry]:
         """The families of this piece."""
-        return [DeadUnits(self.off), LinearUnits(self.on)]
+        return [DeadUnits(self.off), AlwaysOnUnits(self.on)]
 
 
 def _chosen(places: Places, a: Architecture, w: Wiring) -> Iterator[tuple[FeedForward, Tensor]]:
@@ -70,7 +71,7 @@ def _rows(base: Tensor, units: Tensor, by: Tensor) -> Tensor:
 class DeadUnits(Symmetry):
     name = "dead-units"
     title = "A unit that is off at every input writes nothing: its columns going in and its row going out are free."
-    source = "pieces of piecewise-linear networks; derived here"
+    source = (Cites("grigsby2022functional", part="units that are off"),)
 
     def __init__(self, off: Places) -> None:
         self.off = off
@@ -94,13 +95,12 @@ class DeadUnits(Symmetry):
         return Site(s.layer_of(f.up.weight), Integer(total), total, act, shifts(total))
 
 
-class LinearUnits(Symmetry):
-    name = "linear-units"
+class AlwaysOnUnits(Symmetry):
+    name = "always-on-units"
     title = (
         "Units that are on at every input are a linear layer: an invertible matrix mixes what goes into them and its "
         "inverse their rows of the down map, and biases before trade with the bias behind."
     )
-    source = "pieces of piecewise-linear networks; derived here"
 
     def __init__(self, on: Places) -> None:
         self.on = on

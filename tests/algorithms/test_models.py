@@ -21,8 +21,8 @@ from symgauge.errors import InvalidInput, UnsupportedModel
 from symgauge.layout import flatten
 from symgauge.models.reference import forward, random_parameters
 from symgauge.numeric import random_inputs
-from symgauge.symmetries.discrete import NeuronPermutation
-from symgauge.symmetries.feed_forward import GatedRescale
+from symgauge.symmetries.catalogue.neuron_permutation import NeuronPermutation
+from symgauge.symmetries.catalogue.neuron_rescaling import GatedRescale
 from symgauge.wiring import wire
 
 LLAMA = Architecture(

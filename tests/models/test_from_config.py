@@ -13,8 +13,8 @@ import torch
 from symgauge.errors import InvalidInput, UnsupportedModel
 from symgauge.models.huggingface import adapt, from_config
 from symgauge.presets import preset
-from symgauge.symmetries import limits
-from symgauge.symmetries.group import UNCHOSEN_EXPERT
+from symgauge.symmetries import degenerate_cases
+from symgauge.symmetries.degenerate_architectures import UNCHOSEN_EXPERT
 from symgauge.wiring import wire
 from tests.models.agreement import distance
 from tests.models.published import CONFIGS
@@ -137,8 +137,8 @@ def test_unsupported_configurations_are_refused_by_field(name: str, changes: dic
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_the_small_instance_is_in_the_regime_of_the_original(name: str) -> None:
-    """Enough tokens for what the first layer adds and reads: see `limits`. Experts depend on the point."""
-    assert set(limits(adapt(from_config(CONFIGS[name]).model).architecture)) <= {UNCHOSEN_EXPERT}
+    """Enough tokens for what the first layer adds and reads: see `degenerate_cases`. Experts depend on the point."""
+    assert set(degenerate_cases(adapt(from_config(CONFIGS[name]).model).architecture)) <= {UNCHOSEN_EXPERT}
 
 
 WRITTEN = {"_model_name_or_path": "x", "_name_or_path": "x", "_commit_hash": "abc", "output_scores": True, "top_k": 50,

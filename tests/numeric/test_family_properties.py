@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,22 +12,10 @@ from symgauge import profiles, strategies
 from symgauge.architecture import Architecture
 from symgauge.numeric import action, assert_changes, assert_invariant, negative_controls
 from symgauge.numeric.invariance import Output
-from symgauge.symmetries import DiscreteSymmetry, Symmetry, families
-from symgauge.symmetries.discrete import discrete_families
-from symgauge.wiring import wire
+from symgauge.symmetries import DiscreteSymmetry, Symmetry, discrete_families, families
 
 profiles.activate()
 
-FREE = {
-    "key-bias": "softmax sees no constant added to every key",
-    "writer-mean": "each writer's mean direction is invisible by itself",
-    "reader-null-direction": "each reader's null direction is invisible by itself, its bias aside",
-    "unused-types": "no token has these types",
-    "router-shift": "the only role",
-    "logit-shift": "the only role",
-    "tied-token-shift": "the only role where the final norm has no offset",
-}
-"""Families with roles that may be put back alone; their controls displace roles instead."""
 MARGIN = 1e-5
 """Some roles of a random model weigh little; rounding is still a million times smaller."""
 
@@ -40,13 +27,6 @@ def all_families(a: Architecture) -> Iterator[tuple[Symmetry | DiscreteSymmetry,
                 yield family, output
     for finite in discrete_families(a):
         yield finite, "logits"
-
-
-def key_biases(a: Architecture) -> dict[str, str]:
-    """Key biases, where the function does not see them at all."""
-    if a.attention != "softmax" or a.rotary is not None or a.attention_softcap is not None or a.qk_norm:
-        return {}
-    return {role: FREE["key-bias"] for role in wire(a).shapes if role.endswith("attention.key.bias")}
 
 
 @given(architecture=strategies.architectures(), data=st.data())
@@ -62,22 +42,16 @@ def test_elements_keep_the_function_and_each_role_counts(architecture: Architect
         assert_invariant(a, parameters, act, element, inputs, output=output)
         after = dict(act(parameters, element))
         changed = {role for role, x in after.items() if not x.equal(parameters[role])}
-        unseen = {role: why for role, why in key_biases(a).items() if role in changed}
-        if changed == set(unseen):
+        alone = {role: unseen for role in changed if (unseen := family.unseen_alone(a, role))}
+        hidden = {role: unseen.why for role, unseen in alone.items() if unseen.wholly}
+        if changed == set(hidden):
             # Nothing of it is visible here; without softmax the same change is.
             visible = a.replace(attention="linear")
             assert_changes(visible, parameters, after, inputs, output=output, margin=MARGIN, what=family.name)
         else:
-            free = family.name in FREE or (family.name == "value-bias" and not a.output_bias)
-            kind = "displace" if free or len(changed) == 1 else "undo"
-            options: dict[str, Any] = {"kind": kind, "redundant": unseen, "output": output, "margin": MARGIN}
+            # What may be put back alone is displaced instead.
+            kind = "displace" if alone.keys() - hidden or len(changed) == 1 else "undo"
+            options: dict[str, Any] = {"kind": kind, "redundant": hidden, "output": output, "margin": MARGIN}
             negative_controls(a, parameters, act, element, inputs, **options)
         checked += 1
     assert checked >= 2
-
-
-@pytest.mark.parametrize("name", sorted(FREE))
-def test_the_list_of_exceptions_is_of_real_families(name: str) -> None:
-    from symgauge.symmetries import REGISTRY
-
-    assert name in {family.name for family in REGISTRY}

@@ -23,8 +23,7 @@ from symgauge.numeric import (
     random_inputs,
     run_module,
 )
-from symgauge.symmetries import DiscreteSymmetry, Symmetry, families
-from symgauge.symmetries.discrete import discrete_families
+from symgauge.symmetries import DiscreteSymmetry, Symmetry, discrete_families, families
 from tests.models.float64_only import Float64Only
 from tests.numeric.models import MODELS
 

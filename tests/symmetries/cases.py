@@ -8,6 +8,7 @@ from typing import Any
 from symgauge.architecture import Architecture, Experts, Latent, Rotary
 from symgauge.symmetries import Symmetry, families
 from symgauge.symmetries.base import Output
+from symgauge.symmetries.finding import continuous_families
 
 SIZES: dict[str, Any] = {
     "d_model": 9, "heads": 4, "groups": 4, "d_k": 3, "d_v": 5, "d_ff": 7, "layers": 2, "vocabulary": 13, "context": 6,
@@ -92,16 +93,27 @@ _CASES: dict[str, dict[str, Any]] = {
 ARCHITECTURES = {name: Architecture(**fields, name=name) for name, fields in _CASES.items()}
 
 
-def acting() -> list[tuple[str, Output, str]]:
-    """(architecture, output, family) for every family that acts; probabilities only where the family needs them."""
-    found: list[tuple[str, Output, str]] = []
-    for name, a in ARCHITECTURES.items():
-        logits = [family.name for family in families(a)]
-        found += [(name, "logits", family) for family in logits]
+EXAMPLES = [(kind.example, kind.outputs[0], kind()) for kind in continuous_families()]
+"""Each family on the architecture that its class gives."""
+OF_FAMILY = [family.name for _, _, family in EXAMPLES]
+
+
+def acting() -> list[tuple[Architecture, Output, Symmetry]]:
+    """Every family wherever it acts; probabilities only where the family needs them."""
+    found: list[tuple[Architecture, Output, Symmetry]] = []
+    for a in ARCHITECTURES.values():
+        known = families(a)
+        found += [(a, "logits", family) for family in known]
         if a.is_model:
-            more = [family.name for family in families(a, "probabilities") if family.name not in logits]
-            found += [(name, "probabilities", family) for family in more]
+            names = {family.name for family in known}
+            more = [family for family in families(a, "probabilities") if family.name not in names]
+            found += [(a, "probabilities", family) for family in more]
     return found
+
+
+ACTING = acting()
+"""(architecture, output, family), and what pytest calls each."""
+IDS = [f"{a.name}-{output}-{family.name}" for a, output, family in ACTING]
 
 
 def family_of(a: Architecture, output: Output, name: str) -> Symmetry:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import Tensor
 
 from symgauge.architecture import Architecture, Rotary
-from symgauge.symmetries import dimension, families, limits, paper_dimension, table
+from symgauge.symmetries import degenerate_cases, dimension, families, paper_dimension, table
 from symgauge.symmetries import symbols as s
-from symgauge.symmetries.base import Output, Symmetry
-from symgauge.wiring import wire
+from symgauge.symmetries.base import Output
 from tests.symmetries.cases import ARCHITECTURES, BIASES
 from tests.symmetries.evidence import point
+from tests.symmetries.family_checks import generators, rank
 
 # One layer has every family; experts that start later, and layers that differ, need two.
 SMALL = {
@@ -23,28 +22,6 @@ CASES: list[tuple[str, Output]] = [(name, "logits") for name in SMALL]
 CASES += [
     (name, "probabilities") for name, a in SMALL.items() if a.is_model and dimension(a) != dimension(a, "probabilities")
 ]
-
-
-def generators(a: Architecture, family: Symmetry, roles: dict[str, Tensor]) -> Tensor:
-    """Derivative of the action at the identity, (coordinates, P), each row of length one."""
-    w = wire(a)
-
-    def moved(x: Tensor) -> Tensor:
-        return torch.cat([value.flatten() for value in family.act(a, w, roles, x).values()])
-
-    zero = torch.zeros(family.coordinates(a, w), dtype=torch.float64)
-    rows = torch.func.jacfwd(moved)(zero).T
-    return rows / rows.norm(dim=1, keepdim=True)
-
-
-def rank(rows: Tensor) -> int:
-    """Rank with a gap of at least four orders of magnitude; refuses to answer without one."""
-    values = torch.linalg.svdvals(torch.linalg.qr(rows.T, mode="r").R)
-    kept = values[values > 1e-8 * values[0]]
-    dropped = values[len(kept) :]
-    assert len(dropped) == 0 or kept[-1] > 1e4 * dropped[0], "no gap"
-    assert len(dropped) > 0 or kept[-1] > 1e-6 * values[0], "smallest singular value too near the cut"
-    return len(kept)
 
 
 @pytest.mark.parametrize(("name", "output"), CASES)
@@ -99,7 +76,7 @@ def test_formula_in_letters() -> None:
 
 
 def test_limits_are_named() -> None:
-    assert limits(GPT2_SMALL) == []
-    assert limits(LLAMA3_8B) == []
-    assert any("ReLU" in reason for reason in limits(GPT2_SMALL.replace(activation="relu")))
-    assert any("vocabulary" in reason for reason in limits(GPT2_SMALL.replace(vocabulary=100)))
+    assert degenerate_cases(GPT2_SMALL) == []
+    assert degenerate_cases(LLAMA3_8B) == []
+    assert any("ReLU" in reason for reason in degenerate_cases(GPT2_SMALL.replace(activation="relu")))
+    assert any("vocabulary" in reason for reason in degenerate_cases(GPT2_SMALL.replace(vocabulary=100)))

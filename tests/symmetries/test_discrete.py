@@ -7,40 +7,32 @@ from itertools import permutations, product
 import pytest
 import torch
 
+from symgauge.architecture import Architecture
+from symgauge.symmetries import DiscreteSymmetry, discrete_families
 from symgauge.symmetries import symbols as s
-from symgauge.symmetries.discrete import DISCRETE, discrete_families
+from symgauge.symmetries.finding import finite_families
 from symgauge.wiring import wire
 from tests.symmetries.cases import ARCHITECTURES
 from tests.symmetries.evidence import VISIBLE, difference, inputs, point, rounding
+from tests.symmetries.family_checks import check_each_role_counts
 
 ALL = {**ARCHITECTURES, "tanh": ARCHITECTURES["gpt2"].replace(activation="tanh"),
        "tanh-gated": ARCHITECTURES["llama"].replace(activation="tanh", tied=True)}  # fmt: skip
-CASES = [(name, family.name) for name, a in ALL.items() for family in discrete_families(a)]
+CASES = [(a, family) for a in ALL.values() for family in discrete_families(a)]
+CASES += [(kind.example, kind()) for kind in finite_families()]
 
 
-@pytest.mark.parametrize(("name", "family"), CASES)
-def test_function_stays_and_half_an_element_shows(name: str, family: str) -> None:
-    a = ALL[name]
+@pytest.mark.parametrize(("a", "family"), CASES, ids=[f"{a.name or 'example'}-{family.name}" for a, family in CASES])
+def test_function_stays_and_half_an_element_shows(a: Architecture, family: DiscreteSymmetry) -> None:
     w, generator = wire(a), torch.Generator().manual_seed(6)
-    symmetry = next(f for f in discrete_families(a) if f.name == family)
     roles, x = point(a), inputs(a, generator, 24)
-    moved = symmetry.act(a, w, roles, symmetry.sample(a, w, generator))
-    tolerance = rounding(a, roles, moved, x, "logits")
-    assert tolerance < VISIBLE / 100
-    assert difference(a, roles, moved, x, "logits") < tolerance
-    changed = [role for role in roles if not torch.equal(moved[role], roles[role])]
-    assert len(changed) > 1
-    for role in changed:
-        if role == "type_table" or role.endswith("key.bias"):
-            # Unused rows, and a bias that softmax may not see, are symmetries of their own.
-            continue
-        if a.experts is not None and a.experts.active == 1 and "router" in role:
-            continue
-        assert difference(a, roles, {**moved, role: roles[role]}, x, "logits") > VISIBLE / 10, role
+    moved = family.act(a, w, roles, family.sample(a, w, generator))
+    assert difference(a, roles, moved, x, "logits") < rounding(a, roles, moved, x, "logits") < VISIBLE / 100
+    check_each_role_counts(a, family, visible=VISIBLE / 10)
 
 
 def test_every_family_is_exercised() -> None:
-    assert {family for _, family in CASES} == {family.name for family in DISCRETE}
+    assert {family.name for _, family in CASES} == {family.name for family in finite_families()}
 
 
 @pytest.mark.parametrize(("heads", "groups"), [(4, 2), (4, 1), (4, 4), (6, 3)])

@@ -8,7 +8,7 @@ from symgauge.accounting import account
 from symgauge.full_size import full_size
 from symgauge.presets import preset, presets
 from symgauge.symmetries.first_layer import surplus, surpluses
-from tests.symmetries.test_limits import mla, neox
+from tests.symmetries.test_degenerate_cases import mla, neox
 
 
 @pytest.mark.parametrize(("vocabulary", "query", "key_value"), [(9, 4, 4), (8, 3, 4), (11, 4, 3)])

@@ -1,7 +1,7 @@
 """Just outside a family the function changes: each role that an element moves is put back alone, and that must show.
 
-Where a role may move alone by the family's own statement, :data:`ALONE` says why; putting it back must then *not* show,
-and a random displacement of the same size must.
+Where a role may move alone by the family's own statement, :meth:`symgauge.symmetries.Family.unseen_alone` says why;
+putting it back must then *not* show, and a random displacement of the same size must.
 """
 
 from __future__ import annotations
@@ -10,89 +10,17 @@ import pytest
 import torch
 
 from symgauge.architecture import Architecture
+from symgauge.symmetries import Symmetry
 from symgauge.symmetries.base import Output
-from symgauge.symmetries.spaces import unseen_key_channels
-from symgauge.symmetries.symbols import layer_of
 from symgauge.wiring import wire
-from tests.symmetries.cases import ARCHITECTURES, acting, family_of
+from tests.symmetries.cases import ACTING, ARCHITECTURES, IDS, family_of
 from tests.symmetries.evidence import VISIBLE, difference, inputs, point, rounding
-
-ALONE = {
-    "key-bias": "softmax does not see it",
-    "token-key-shift": "softmax does not see it",
-    "router-shift": "softmax over the chosen experts does not see it",
-    "unused-types": "the rows are never read",
-    "unused-positions": "the rows are never read",
-    "writer-mean": "each writer's mean is unseen by itself",
-    "logit-shift": "softmax does not see it",
-    "query-key-scale": "the norm after each map does not see its size",
-}
+from tests.symmetries.family_checks import check_each_role_counts
 
 
-def hidden(a: Architecture, role: str) -> bool:
-    """Whether softmax sees no constant in the keys of the role's layer."""
-    return len(unseen_key_channels(a, a.encodings[layer_of(role) or 0])) == a.d_k
-
-
-def moves_alone(a: Architecture, family: str, role: str) -> str | None:
-    """Why a role that the family moves may be put back without effect, or None if it may not."""
-    if family in ALONE:
-        return ALONE[family]
-    if role.endswith("key.bias") and hidden(a, role):
-        return "a key bias is unseen under softmax without rotary encoding, whatever moves it"
-    if family == "stream-scale" and role.endswith(("down.weight", "output.weight")) and _read_by_its_own_norm(a, role):
-        return "nothing else writes what this norm reads"
-    sized = (".query.weight", ".key.weight", ".value.weight", ".up.weight")
-    if family == "stream-scale" and a.placement == "output" and role.endswith(sized):
-        return "a norm does not see the size of queries, of keys, or of what follows linearly from the map"
-    if family == "tied-token-shift" and a.embedding_norm and not a.position_table:
-        return "along 1 only LayerNorms would see it, and they do not"
-    if family == "value-bias" and not a.output_bias:
-        return "only what the output map kills moves"
-    if family == "reader-null-direction" and not a.norm_offset:
-        return "without an offset there is no constant to take back"
-    constant = family in ("reader-null-direction", "token-value-shift")
-    if constant and role.endswith("key.weight") and hidden(a, role):
-        return "the constant goes into the keys, where softmax does not see it"
-    return None
-
-
-def _read_by_its_own_norm(a: Architecture, role: str) -> bool:
-    latent = role.endswith(("query_down.weight", "key_value_down.weight"))
-    return latent or (a.placement in ("sandwich", "output") and not a.output_bias and not a.ff_bias)
-
-
-def wholly_free(a: Architecture, role: str) -> bool:
-    """Roles none of whose entries the function sees: no displacement can show."""
-    return role == "unused_positions" or (role.endswith("key.bias") and hidden(a, role))
-
-
-# The router of a single active expert is free until another expert wins: it has a control of its own below.
-CASES = [case for case in acting() if case != ("switch", "logits", "router-shift")]
-
-
-@pytest.mark.parametrize(("name", "output", "family"), CASES)
-def test_one_role_put_back(name: str, output: Output, family: str) -> None:
-    a = ARCHITECTURES[name]
-    w, symmetry, generator = wire(a), family_of(a, output, family), torch.Generator().manual_seed(3)
-    roles, x = point(a), inputs(a, generator, 24)
-    moved = symmetry.act(a, w, roles, symmetry.sample(a, w, generator))
-    tolerance = rounding(a, roles, moved, x, output)
-    assert tolerance < VISIBLE / 100, "the control could not tell a change from rounding"
-    changed = [role for role in roles if not torch.equal(moved[role], roles[role])]
-    assert changed
-    for role in changed:
-        back = {**moved, role: roles[role]}
-        reason = moves_alone(a, family, role)
-        if reason is None:
-            assert difference(a, roles, back, x, output) > VISIBLE, f"putting back {role} does not show"
-            continue
-        assert difference(a, roles, back, x, output) < tolerance, f"{role} was to move alone: {reason}"
-        if not wholly_free(a, role):
-            noise = torch.randn(roles[role].shape, generator=generator, dtype=torch.float64)
-            noise = noise * (moved[role] - roles[role]).norm() / noise.norm()
-            # Experts that are not chosen move unseen by small steps; a displacement must be felt by some token.
-            assert difference(a, roles, {**moved, role: moved[role] + noise}, x, output) > VISIBLE / 10, role
+@pytest.mark.parametrize(("a", "output", "family"), ACTING, ids=IDS)
+def test_one_role_put_back(a: Architecture, output: Output, family: Symmetry) -> None:
+    check_each_role_counts(a, family, output)
 
 
 def test_large_router_moves_show() -> None:

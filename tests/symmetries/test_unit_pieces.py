@@ -45,14 +45,14 @@ def explained(by: Units | None) -> Account:
 
 
 def gains(account: Account) -> dict[str, int]:
-    return {f.name: f.gain for f in account.families if f.name in ("dead-units", "linear-units")}
+    return {f.name: f.gain for f in account.families if f.name in ("dead-units", "always-on-units")}
 
 
 def test_dead_and_linear_units_explain_the_rest_of_their_piece() -> None:
     before, after, found = map(explained, (Units(), TRUE, None))
     # A dead unit's 3 + 1 + 3 numbers, of which scaling and the norm's null direction are counted before; GL(3) of the
     # others, of which three scalings are, and three biases.
-    assert gains(after) == {"dead-units": 5, "linear-units": 9}
+    assert gains(after) == {"dead-units": 5, "always-on-units": 9}
     assert before.unexplained == 14
     assert after.complete
     # Told nothing, the account finds the same units among the thresholds of the exact run, and says so.
@@ -66,7 +66,7 @@ def test_a_wrong_list_of_units_is_caught() -> None:
     wrong = explained(claimed)
     assert not wrong.decided
     assert {f.name: f.violations > 0 for f in wrong.families if f.name in gains(wrong)} == {
-        "dead-units": True, "linear-units": True,
+        "dead-units": True, "always-on-units": True,
     }  # fmt: skip
     assert gains(wrong)["dead-units"] == 5
     assert any(note.startswith("of dead-units' 14 directions") for note in wrong.notes)

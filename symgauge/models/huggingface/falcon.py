@@ -109,7 +109,7 @@ def slots(a: Architecture, entries: Entries) -> dict[str, Slot]:
 
 def sizes(config: Config, layers: int) -> dict[str, Any]:
     """Beside attention a first layer's network sees one vector per token: it is narrow and the tokens are many, as in
-    the originals (:func:`symgauge.symmetries.limits`)."""
+    the originals (:func:`symgauge.symmetries.degenerate_cases`)."""
     groups = _groups(config)
     small: dict[str, Any] = {
         "hidden_size": 12,

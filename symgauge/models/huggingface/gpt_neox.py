@@ -73,7 +73,7 @@ def sizes(config: Config, layers: int) -> dict[str, Any]:
     """Two planes turn in every head; where only a part of the channels turns, one more stands still.
 
     Beside attention a first layer's network sees one vector per token: it is narrow and the tokens are many
-    (:func:`symgauge.symmetries.limits`)."""
+    (:func:`symgauge.symmetries.degenerate_cases`)."""
     rope, partial = dict(config.rope_parameters), config.rope_parameters.get("partial_rotary_factor", 1.0) < 1
     if partial:
         rope["partial_rotary_factor"] = 4 / 5

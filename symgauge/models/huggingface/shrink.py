@@ -15,7 +15,7 @@ WIDTH = 8
 INNER = 3
 VOCABULARY = 21
 """More tokens than what a network beside attention adds and reads in the first layer has numbers, per channel: see
-:func:`symgauge.symmetries.limits`."""
+:func:`symgauge.symmetries.degenerate_cases`."""
 POSITIONS = 6
 SEEN_TWICE = 3
 """Positions of an encoder-decoder, which has them twice, and where all that is encoded must have its roots at once."""

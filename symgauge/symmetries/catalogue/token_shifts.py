@@ -1,8 +1,7 @@
 """What a first layer without norms and biases can hide when tokens are few: constants that every token row can carry.
 
 With |V| ≤ d_model the token table E has independent rows, so some u has E u = **1**: the map x ↦ x u is one on every
-token. It stands in for the biases that the layer does not have.
-"""
+token. It stands in for the biases that the layer does not have."""
 
 from __future__ import annotations
 
@@ -13,9 +12,10 @@ from torch import Tensor
 
 from symgauge.architecture import Architecture
 from symgauge.symmetries import symbols as s
-from symgauge.symmetries.base import Roles, Site, Symmetry
+from symgauge.symmetries.base import Roles, Site, Symmetry, Unseen
 from symgauge.symmetries.elements import inverse, shifts
-from symgauge.symmetries.spaces import unseen_key_channels
+from symgauge.symmetries.examples import PLAIN
+from symgauge.symmetries.softmax import constant_keys_unseen, unseen_key_channels
 from symgauge.wiring import Attention, Wiring
 
 TABLE = "token_table"
@@ -42,7 +42,7 @@ class TokenKeyShift(Symmetry):
         "With no more tokens than channels the first layer's keys can all move by one vector, which shifts all scores "
         "of a query alike: W_K + u bᵀ with E u = 1."
     )
-    source = "claims on the idealized paper, section 2.3"
+    example = PLAIN.replace(vocabulary=4)
 
     def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
         attention = first_attention(a, w)
@@ -56,6 +56,9 @@ class TokenKeyShift(Symmetry):
         count = a.groups * a.d_k
         return [Site(None, s.g * s.d_k, count, act, shifts(count))]
 
+    def unseen_alone(self, a: Architecture, role: str) -> Unseen | None:
+        return Unseen("softmax does not see it")
+
 
 class TokenValueShift(Symmetry):
     name = "token-value-shift"
@@ -63,7 +66,7 @@ class TokenValueShift(Symmetry):
         "With no more tokens than channels all token rows move by one vector, the first layer's attention reads as "
         "before, and its values write the vector back to the stream (attention weights sum to one)."
     )
-    source = "claims on the idealized paper, section 2.3"
+    example = PLAIN.replace(vocabulary=4)
 
     def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
         attention = first_attention(a, w)
@@ -86,3 +89,8 @@ class TokenValueShift(Symmetry):
 
         count = a.groups * a.d_v
         return [Site(None, s.g * s.d_v, count, act, shifts(count))]
+
+    def unseen_alone(self, a: Architecture, role: str) -> Unseen | None:
+        if role.endswith("key.weight") and constant_keys_unseen(a, role):
+            return Unseen("the constant goes into the keys, where softmax does not see it")
+        return super().unseen_alone(a, role)

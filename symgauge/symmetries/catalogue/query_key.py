@@ -1,4 +1,4 @@
-"""GL acting between two linear factors of a head: queries against keys, values against outputs."""
+"""Queries against keys."""
 
 from __future__ import annotations
 
@@ -9,25 +9,15 @@ import torch
 from sympy import Expr, Integer
 from torch import Tensor
 
-from symgauge.architecture import Architecture, Rotary
+from symgauge.architecture import Architecture, Latent, Rotary
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry
+from symgauge.symmetries.citation import Cites
+from symgauge.symmetries.degenerate import DegenerateCase
 from symgauge.symmetries.elements import commutant_pattern, full_pattern, invertible, near_identity
+from symgauge.symmetries.examples import ATTENTION, LATENT, SHARED, WIDE
+from symgauge.symmetries.heads import per_head, rows_of, times
 from symgauge.wiring import Attention, LatentAttention, Map, Wiring
-
-
-def per_head(a: Architecture, x: Tensor, copies: int) -> Tensor:
-    """One entry per head from one per group (or one for all heads): (copies, …) → (h, …)."""
-    return x[torch.arange(a.heads, device=x.device) // (a.heads // copies)]
-
-
-def times(m: Map, roles: Roles, right: Tensor) -> dict[str, Tensor]:
-    """A map followed by ``right`` (heads, n, n); a map without a head axis takes the only matrix."""
-    weight = roles[m.weight]
-    changed = {m.weight: weight @ (right if weight.dim() == 3 else right[0])}
-    if m.bias is not None:
-        changed[m.bias] = (roles[m.bias].unsqueeze(-2) @ right).squeeze(-2)
-    return changed
 
 
 @dataclass(frozen=True)
@@ -45,18 +35,13 @@ class _Scores:
         n = self.pattern.shape[0]
         if int(self.pattern.max()) < n * n:
             return 0
-        query = a.heads // self.copies * _rows(w, self.query)
-        return max(0, n - query) * max(0, n - _rows(w, self.key))
+        query = a.heads // self.copies * rows_of(w, self.query)
+        return max(0, n - query) * max(0, n - rows_of(w, self.key))
 
     def act(self, a: Architecture, roles: Roles, x: Tensor) -> dict[str, Tensor]:
         matrices = near_identity(x.reshape(self.copies, -1), self.pattern)
         inverse_transposed = torch.linalg.inv(matrices).mT
         return times(self.query, roles, per_head(a, matrices, self.copies)) | times(self.key, roles, inverse_transposed)
-
-
-def _rows(w: Wiring, m: Map) -> int:
-    """Rows of a map's matrix, its bias included."""
-    return w.shapes[m.weight][-2] + (m.bias is not None)
 
 
 def _commutant(a: Architecture, rotary: Rotary | None) -> tuple[Expr, Tensor]:
@@ -76,7 +61,28 @@ class QueryKey(Symmetry):
         "Queries are multiplied by A and keys by the inverse transpose of A, one A per key/value group: any invertible "
         "matrix, or with rotary encoding one that commutes with the rotations. The scores stay."
     )
-    source = "gauge paper, Theorem 3.1, Theorem 3.3 and Corollary 3.4; the rotary classes completed as in claims CT-2"
+    source = (Cites("tran2025equivariant", part="without rotary encoding"),)
+    example = ATTENTION
+    degenerate_cases = (
+        DegenerateCase(
+            "keys that heads share and that are wider than the stream leave room to each of these heads",
+            lambda a: a.groups < a.heads and a.d_k > a.d_model,
+            example=SHARED.replace(d_k=4),
+            beside=SHARED,
+        ),
+        DegenerateCase(
+            "key channels wider than the latent that they are made from leave parts of the queries' map unseen",
+            lambda a: a.latent is not None and a.d_k - a.latent.d_rope > min(a.latent.query, a.latent.key_value),
+            example=LATENT.replace(d_model=6, d_k=5, latent=Latent(4, 2, 2)),
+            beside=LATENT,
+        ),
+        DegenerateCase(
+            "keys wider than the stream share directions with biases and norms before them, which are counted twice",
+            lambda a: a.d_k > a.d_model and (a.key_bias or a.norm == "layer"),
+            example=WIDE.replace(d_k=5, key_bias=True),
+            beside=WIDE.replace(d_k=5),
+        ),
+    )
 
     def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
         found = []
@@ -101,34 +107,3 @@ class QueryKey(Symmetry):
             lambda roles, x: scores.act(a, roles, x),
             invertible(scores.pattern, scores.copies),
         )
-
-
-class ValueOutput(Symmetry):
-    name = "value-output"
-    title = (
-        "Values are multiplied by an invertible C, one per key/value group, and the rows of the output map of each "
-        "head that reads them by its inverse. What the head writes stays."
-    )
-    source = "gauge paper, Theorem 3.1 and Corollary 3.4"
-
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
-        found = []
-        for sub in w.sublayers():
-            if isinstance(sub, Attention):
-                found.append(self._site(a, w, sub.value, sub.output.weight, a.groups, s.g))
-            elif isinstance(sub, LatentAttention):
-                found.append(self._site(a, w, sub.value_up, sub.output.weight, a.heads, s.h))
-        return found
-
-    def _site(self, a: Architecture, w: Wiring, value: Map, output: str, copies: int, count: Expr) -> Site:
-        pattern = full_pattern(a.d_v)
-
-        def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
-            matrices = near_identity(x.reshape(copies, -1), pattern)
-            inverse = per_head(a, torch.linalg.inv(matrices), copies)
-            return {output: inverse @ roles[output], **times(value, roles, matrices)}
-
-        columns = a.heads // copies * a.d_model
-        idle = max(0, a.d_v - _rows(w, value)) * max(0, a.d_v - columns)
-        size, coordinates = count * (s.d_v**2 - idle), copies * a.d_v**2
-        return Site(s.layer_of(value.weight), size, coordinates, act, invertible(pattern, copies))

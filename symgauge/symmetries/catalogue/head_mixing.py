@@ -11,7 +11,9 @@ from torch import Tensor
 from symgauge.architecture import Architecture
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry
+from symgauge.symmetries.citation import Cites
 from symgauge.symmetries.elements import factors, full_pattern, invertible, near_identity
+from symgauge.symmetries.examples import ATTENTION
 from symgauge.wiring import Attention, FeedForward, Mixture, Wiring
 
 
@@ -21,7 +23,9 @@ class HeadMixing(Symmetry):
         "Without softmax a head's scores can be scaled and what it writes scaled back; heads that share keys and "
         "values can even be mixed, queries by A and outputs by its inverse transpose, A of size h/g for every group."
     )
-    source = "Henry, Marchetti, Kohn, Geometry of Lightning Self-Attention (one head); shared keys derived here"
+    source = (Cites("henry2025lightning", "Section 3", "one head"),)
+    after = ("query-key", "value-output")
+    example = ATTENTION.replace(attention="linear", groups=1)
 
     def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
         # A soft cap makes the size of scores visible.

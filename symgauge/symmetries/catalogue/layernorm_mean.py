@@ -1,4 +1,4 @@
-"""What a norm and its readers or writers leave undecided: gains, the null direction of readers, the mean of writers."""
+"""The mean that LayerNorm takes away: of what it reads, and of what it hands on."""
 
 from __future__ import annotations
 
@@ -10,48 +10,25 @@ from torch import Tensor
 
 from symgauge.architecture import Architecture
 from symgauge.symmetries import symbols as s
-from symgauge.symmetries.attention_biases import spread
-from symgauge.symmetries.base import Roles, Site, Symmetry
-from symgauge.symmetries.elements import factors, shifts
-from symgauge.symmetries.readers import take_back
-from symgauge.symmetries.spaces import Reader, Space, spaces
+from symgauge.symmetries.base import Roles, Site, Symmetry, Unseen
+from symgauge.symmetries.citation import Cites
+from symgauge.symmetries.constants import take_back
+from symgauge.symmetries.elements import shifts, spread
+from symgauge.symmetries.examples import PRE_LN
+from symgauge.symmetries.softmax import constant_keys_unseen
+from symgauge.symmetries.space import Reader, Space
+from symgauge.symmetries.spaces import spaces
 from symgauge.wiring import Norm, Wiring
 
 
-def width_of(a: Architecture, norm: Norm) -> Expr:
-    return s.shape(a, norm.gain)[0]
-
-
-class NormGain(Symmetry):
-    name = "norm-gain"
-    title = "A norm's gain (and offset) is multiplied channel by channel and the rows of the maps that read it divided."
-    source = "claims CT-5; latent norms as in the related theory, Section 4.3"
-
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
-        return [self._site(a, space) for space in spaces(a, w) if space.refoldable]
-
-    def _site(self, a: Architecture, space: Space) -> Site:
-        norm, readers = space.source, space.readers
-        assert norm is not None
-
-        def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
-            factor = 1 + x
-            changed = {r.weight: roles[r.weight] / factor.unsqueeze(-1) for r in readers}
-            changed[norm.gain] = roles[norm.gain] * factor
-            if norm.offset is not None:
-                changed[norm.offset] = roles[norm.offset] * factor
-            return changed
-
-        return Site(space.layer, width_of(a, norm), norm.width, act, factors(norm.width))
-
-
-class NullDirection(Symmetry):
-    name = "reader-null-direction"
+class LayerNormOutputMean(Symmetry):
+    name = "layernorm-output-mean"
     title = (
-        "What LayerNorm hands on is orthogonal to 1/γ up to a constant: maps that read it may add any multiple of 1/γ "
-        "to each column, and a bias (or softmax) takes the constant back. Without an offset there is no constant."
+        "Before its gain γ, LayerNorm's output has mean zero: maps that read it may add any multiple of 1/γ to each "
+        "column, and a bias (or softmax) takes back the constant that comes of the offset, if there is one."
     )
-    source = "claims CT-5; readers without bias derived here"
+    after = ("router-shift",)
+    example = PRE_LN
 
     def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
         found = []
@@ -83,6 +60,13 @@ class NullDirection(Symmetry):
         size = front[0] * width if front else width
         return Site(s.layer_of(reader.weight), s.total([(reader.weight, size)]), count, act, shifts(count))
 
+    def unseen_alone(self, a: Architecture, role: str) -> Unseen | None:
+        if not a.norm_offset:
+            return Unseen("without an offset there is no constant to take back")
+        if role.endswith("key.weight") and constant_keys_unseen(a, role):
+            return Unseen("the constant goes into the keys, where softmax does not see it")
+        return super().unseen_alone(a, role)
+
 
 def router_columns(a: Architecture) -> tuple[tuple[int, ...], Expr]:
     """Router columns that can move independently of the router's own freedom, and their number in letters."""
@@ -94,13 +78,17 @@ def router_columns(a: Architecture) -> tuple[tuple[int, ...], Expr]:
     return tuple(range(a.experts.count)), s.experts
 
 
-class MeanDirection(Symmetry):
-    name = "writer-mean"
+class LayerNormInputMean(Symmetry):
+    name = "layernorm-input-mean"
     title = (
-        "Where only LayerNorms read a stream, whatever its writers add along 1 is unseen: every row of an embedding "
-        "table, of an output or down map, every bias and offset may move along 1."
+        "LayerNorm removes the mean of its input: where nothing else reads a stream, every row of an embedding table, "
+        "of an output or down map, every bias and offset may move along **1**."
     )
-    source = "claims CT-5"
+    source = (
+        Cites("ashkboos2024slicegpt", "Section 3.2", "tables and maps"),
+        Cites("jiang2023prermsnorm", part="Pre-LN models"),
+    )
+    example = PRE_LN
 
     def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
         found = []
@@ -140,3 +128,6 @@ class MeanDirection(Symmetry):
             return {role: roles[role] + x}
 
         return Site(s.layer_of(role), s.total([(role, Integer(1))]), 1, act, shifts(1))
+
+    def unseen_alone(self, a: Architecture, role: str) -> Unseen | None:
+        return Unseen("each writer's mean is unseen by itself")

@@ -1,13 +1,18 @@
-"""A constant at the input of linear readers: what it adds to their results, and taking that back."""
+"""A constant vector added to a space: by which roles, what linear readers make of it, and taking that back."""
 
 from __future__ import annotations
 
 from torch import Tensor
 
 from symgauge.architecture import Architecture
-from symgauge.symmetries.attention_biases import moved, through_heads
 from symgauge.symmetries.base import Roles
-from symgauge.symmetries.spaces import Reader
+from symgauge.symmetries.space import Constant, Reader
+from symgauge.symmetries.value_constants import through_heads
+
+
+def moved(roles: Roles, constant: Constant, by: Tensor) -> dict[str, Tensor]:
+    """The roles of a constant after it has moved by a vector (or by one number, in every channel)."""
+    return {role: roles[role] + by / constant.factor for role in constant.roles}
 
 
 def reading(roles: Roles, reader: Reader, c: Tensor) -> Tensor:

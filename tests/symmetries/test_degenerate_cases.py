@@ -1,4 +1,4 @@
-"""What the named limits hide: how many directions more there are, and that there are none beside the limit."""
+"""Degenerate cases: each differs from the formula on its example and not beside it; how many directions some have."""
 
 from __future__ import annotations
 
@@ -9,8 +9,28 @@ import pytest
 from symgauge.accounting import account
 from symgauge.architecture import Architecture, Latent, Rotary
 from symgauge.presets import preset, presets, scaled_down
-from symgauge.symmetries import limits
+from symgauge.symmetries import degenerate_cases, dimension
+from symgauge.symmetries import symbols as s
+from symgauge.symmetries.degenerate import DegenerateCase
+from symgauge.symmetries.group import every_degenerate_case
 from tests.symmetries.cases import BIASES, LAYER, RMS
+
+CASES = list(every_degenerate_case())
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.reason[:40] for case in CASES])
+def test_the_formula_is_off_in_the_case_and_right_beside_it(case: DegenerateCase) -> None:
+    inside, outside = case.example, case.beside
+    assert case.reason in degenerate_cases(inside)
+    assert degenerate_cases(outside) == []
+    assert account(inside, seed=case.seed).fibre.nullity != s.evaluate(dimension(inside), inside)
+    beside = account(outside, seed=case.seed)
+    assert beside.complete
+    assert beside.fibre.nullity == s.evaluate(dimension(outside), outside)
+
+
+def test_reasons_differ() -> None:
+    assert len({case.reason for case in CASES}) == len(CASES)
 
 
 def neox(d: int, d_ff: int, vocabulary: int) -> Architecture:
@@ -28,7 +48,7 @@ def test_tokens_that_a_parallel_first_layer_lacks(d: int, d_ff: int, vocabulary:
     result = account(a)
     assert result.decided
     assert result.unexplained == max(0, d**2 - 1 + d_ff * (2 * d - 1) - (d - 1) * vocabulary)
-    assert bool(limits(a)) == (result.unexplained > 0)
+    assert bool(degenerate_cases(a)) == (result.unexplained > 0)
 
 
 def mla(vocabulary: int, query: int, key_value: int, **sizes: int) -> Architecture:
@@ -43,7 +63,7 @@ def test_tokens_that_a_first_latent_norm_lacks(vocabulary: int) -> None:
     a = mla(vocabulary, query=4, key_value=3)
     result = account(a)
     assert result.unexplained == max(0, 11 - vocabulary)
-    assert bool(limits(a)) == (result.unexplained > 0)
+    assert bool(degenerate_cases(a)) == (result.unexplained > 0)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +77,7 @@ def test_tokens_that_a_first_latent_norm_lacks(vocabulary: int) -> None:
 )
 def test_head_channels_that_a_narrow_latent_leaves_empty(a: Architecture, unseen: int) -> None:
     assert account(a).unexplained == unseen
-    assert any("wider than the latent" in reason for reason in limits(a))
+    assert any("wider than the latent" in reason for reason in degenerate_cases(a))
 
 
 @pytest.mark.parametrize(
@@ -79,7 +99,7 @@ def test_one_token_more_than_channels(vocabulary: int, fields: dict[str, Any], m
     sizes = {"d_v": 3, "d_ff": 3, "vocabulary": vocabulary, "context": 4, "rotary": Rotary.standard(2)}
     a = Architecture(4, 2, 2, **{"activation": "silu", "gated": True, **sizes, **biases, **RMS, **fields})
     assert account(a).unexplained == more
-    assert bool(limits(a)) == (more > 0)
+    assert bool(degenerate_cases(a)) == (more > 0)
 
 
 @pytest.mark.parametrize("fields", [{}, {"value_bias": False}, {"ff_bias": True}, {"d_v": 1}, {"layers": 3}])
@@ -89,7 +109,7 @@ def test_levels_that_cancel_between_layers(fields: dict[str, Any]) -> None:
     a = Architecture(4, 2, 2, **{"d_v": 3, **sizes, **LAYER, "final_norm": False, **fields})
     found = account(a)
     assert found.complete
-    level = {each.name: each.gain for each in found.families}.get("value-level", 0)
+    level = {each.name: each.gain for each in found.families}.get("value-mean-shift", 0)
     assert level == (0 if a.d_v == 1 else a.layers if a.ff_bias else a.layers - 1)
 
 
@@ -97,9 +117,9 @@ def test_shared_values_wider_than_the_stream() -> None:
     """Each of 3 heads writes freely along the channel that the values leave empty; GL(d_v) has 4 of these."""
     a = Architecture(3, 3, 2, 4, groups=1, context=4, residual=False)
     assert account(a).unexplained == (3 * 3 - 4) * (4 - 3)
-    assert any("share" in reason for reason in limits(a))
+    assert any("share" in reason for reason in degenerate_cases(a))
 
 
 @pytest.mark.parametrize("name", presets())
 def test_small_instances_of_production_models_stay_clear_of_them(name: str) -> None:
-    assert [reason for reason in limits(scaled_down(preset(name))) if "expert" not in reason] == []
+    assert [reason for reason in degenerate_cases(scaled_down(preset(name))) if "expert" not in reason] == []

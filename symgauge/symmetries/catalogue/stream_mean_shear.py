@@ -10,17 +10,20 @@ from symgauge.architecture import Architecture
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry
 from symgauge.symmetries.elements import shifts
-from symgauge.symmetries.spaces import Space, spaces
+from symgauge.symmetries.examples import PRE_LN
+from symgauge.symmetries.space import Space
+from symgauge.symmetries.spaces import spaces
 from symgauge.wiring import Wiring
 
 
-class StreamShear(Symmetry):
-    name = "stream-shear"
+class StreamMeanShear(Symmetry):
+    name = "stream-mean-shear"
     title = (
         "Where LayerNorms and linear maps read the same stream (Post-LN without embedding norm, Pre-LN without final "
-        "norm), any linear functional of it may be added along 1: the norms do not see it, the linear maps undo it."
+        "norm), any linear functional of it may be added to its mean: the norms do not see it, the linear maps undo it."
     )
-    source = "derived here"
+    after = ("layernorm-input-mean",)
+    example = PRE_LN.replace(final_norm=False)
 
     def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
         return [self._site(a, space) for space in spaces(a, w) if self._sheared(w, space)]

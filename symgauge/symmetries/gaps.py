@@ -1,13 +1,8 @@
-"""Constants on a stream that move from one place to another: norm offsets, embedding tables, biases.
-
-Between the place where a vector c is added and the place where it is taken away again, everything that reads the stream
-has to bear it: a linear reader through its bias (or because softmax does not see it), a LayerNorm if c is along **1**.
-A reader of a LayerNorm's own result has a further way: its null direction turns the offset's sum into any constant.
-"""
+"""What a space sees between the place where a constant is added to it and the place where it is taken away."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import torch
@@ -16,12 +11,11 @@ from torch import Tensor
 
 from symgauge.architecture import Architecture
 from symgauge.symmetries import symbols as s
-from symgauge.symmetries.attention_biases import moved, through_heads
-from symgauge.symmetries.base import Roles, Site, Symmetry
-from symgauge.symmetries.elements import differences, inverse, shifts
-from symgauge.symmetries.readers import reading, take_back
-from symgauge.symmetries.spaces import Constant, Moment, Reader, Space, spaces, written_scale
-from symgauge.wiring import Attention, Norm, Wiring
+from symgauge.symmetries.base import Roles
+from symgauge.symmetries.constants import moved, reading, take_back
+from symgauge.symmetries.elements import differences, inverse
+from symgauge.symmetries.space import Constant, Moment, Reader, Space
+from symgauge.wiring import Norm, Wiring
 
 
 @dataclass
@@ -153,122 +147,3 @@ def open_gap(a: Architecture, w: Wiring, space: Space, position: int) -> Gap:
             break
         gap.moments.append(moment)
     return gap
-
-
-class _GapFamily(Symmetry):
-    """Shifts across gaps; subclasses say which."""
-
-    def opening(self) -> bool:
-        raise NotImplementedError
-
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
-        found = []
-        for space in spaces(a, w):
-            # Where only LayerNorms read, every constant moves along 1 alone: the writers' mean has that already.
-            for position, gap in gaps(a, w, space):
-                count, size = (0, Integer(0)) if space.centred(position) else gap.size()
-                if count and (gap.opening and space.source is not None) == self.opening():
-                    layer = s.layer_of(space.moments[position].constants[0].roles[0])
-                    found.append(Site(layer, size, count, _crossing(gap), shifts(count)))
-        return found
-
-
-def _crossing(gap: Gap) -> Callable[[Roles, Tensor], dict[str, Tensor]]:
-    return lambda roles, x: gap.act(roles, gap.vector(roles, x))
-
-
-class NormOffset(_GapFamily):
-    name = "norm-offset"
-    title = (
-        "A norm's offset moves; the maps that read it take the constant back in their biases or along their null "
-        "direction, and in Post-LN models the next bias on the stream takes it away."
-    )
-    source = "claims CT-5; readers without biases derived here"
-
-    def opening(self) -> bool:
-        return True
-
-
-class BiasCarry(_GapFamily):
-    name = "bias-carry"
-    title = "A bias (or table) on the stream moves and a later one takes it away; what reads in between bears it."
-    source = "claims CT-5 (one Pre-LN block alone); in general derived here"
-
-    def opening(self) -> bool:
-        return False
-
-
-class ValueCarry(Symmetry):
-    name = "value-carry"
-    title = (
-        "Where attention has a value bias but nothing added with it, what the value bias writes is taken away by the "
-        "next bias on the stream, if everything that reads in between bears it."
-    )
-    source = "derived here"
-
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
-        if a.attention != "softmax" or not a.value_bias:
-            return []
-        values = {sub.output.weight: sub.value.bias for sub in w.sublayers() if isinstance(sub, Attention)}
-        found = []
-        for space in spaces(a, w):
-            for position, moment in enumerate(space.moments):
-                outputs = [m.weight for m in moment.writers if m.weight in values]
-                if outputs and not moment.constants:
-                    gap = open_gap(a, w, space, position)
-                    if gap.size()[0] == space.width:
-                        found.append(self._site(a, gap, outputs[0], str(values[outputs[0]])))
-        return found
-
-    def _site(self, a: Architecture, gap: Gap, output: str, bias: str) -> Site:
-        # Beyond d_model directions, the output map kills the rest: those are counted with the value bias.
-        total = a.groups * a.d_v
-        count = min(total, a.d_model)
-
-        def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
-            t = torch.cat([x, torch.zeros(total - count, dtype=x.dtype, device=x.device)]) if count < total else x
-            t = t.reshape(a.groups, a.d_v)
-            written = through_heads(a, roles, output, t) * written_scale(a)
-            return {**gap.act(roles, written), bias: roles[bias] + t}
-
-        return Site(s.layer_of(output), s.g * s.d_v if count == total else s.d, count, act, shifts(count))
-
-
-class _TogetherFamily(Symmetry):
-    """Constants added at the same moment trade a vector; subclasses say which."""
-
-    tables: bool
-
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
-        found = []
-        for space in spaces(a, w):
-            for position, moment in enumerate(space.moments):
-                first, *others = moment.constants or [Constant(())]
-                centred = space.centred(position)
-                found += [self._site(space, centred, first, other) for other in others if other.table == self.tables]
-        return found
-
-    def _site(self, space: Space, centred: bool, first: Constant, other: Constant) -> Site:
-        # Along 1 both move alone where only LayerNorms read.
-        count = space.width - 1 if centred else space.width
-
-        def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
-            c = torch.cat([x, torch.zeros_like(x[:1])]) if centred else x
-            return moved(roles, first, c) | moved(roles, other, -c)
-
-        layer = s.layer_of(other.roles[0])
-        return Site(layer, s.d - 1 if centred else s.d, count, act, shifts(count))
-
-
-class TableShift(_TogetherFamily):
-    name = "table-shift"
-    title = "A vector added to all rows of one embedding table is taken from all rows of another."
-    source = "claims CT-5"
-    tables = True
-
-
-class BiasTrade(_TogetherFamily):
-    name = "bias-trade"
-    title = "Biases added to the stream at the same place (parallel blocks, shared experts) trade a vector."
-    source = "derived here"
-    tables = False

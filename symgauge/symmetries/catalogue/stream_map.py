@@ -1,4 +1,4 @@
-"""Linear maps of a whole space: any, orthogonal, orthogonal fixing **1**, or a scale, as its readers allow."""
+"""Linear maps of a whole space: any, orthogonal, or orthogonal fixing **1**, as its readers allow."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from torch import Tensor
 from symgauge.architecture import Architecture
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry
+from symgauge.symmetries.citation import Cites
+from symgauge.symmetries.degenerate import DegenerateCase
 from symgauge.symmetries.elements import (
     cayley,
     differences,
-    factors,
     fill,
     full_pattern,
     invertible,
@@ -23,9 +24,10 @@ from symgauge.symmetries.elements import (
     shifts,
     skew_pattern,
 )
-from symgauge.symmetries.norm_folds import width_of
-from symgauge.symmetries.spaces import Reader, Space, opened_by, spaces
-from symgauge.wiring import Map, Norm, Wiring
+from symgauge.symmetries.examples import ATTENTION, RMS
+from symgauge.symmetries.space import Reader, Space
+from symgauge.symmetries.spaces import opened_by, spaces, width_of
+from symgauge.wiring import Norm, Wiring
 
 Kind = Literal["any", "orthogonal", "fixing"]
 
@@ -52,7 +54,20 @@ class StreamMap(Symmetry):
         "the gains of norms in between refolded. Any invertible matrix without norms, an orthogonal one with RMSNorm, "
         "an orthogonal one that fixes 1 with LayerNorm; with tied embeddings only if no final gain stands in between."
     )
-    source = "SliceGPT, Theorem 1 (orthogonal); claims CT-5; Lightning self-attention, Section 3 (no norm, no residual)"
+    source = (
+        Cites("ashkboos2024slicegpt", "Theorem 1", "orthogonal maps, with RMSNorm"),
+        Cites("henry2025lightning", "Section 3", "invertible maps, without norms and residual stream"),
+    )
+    after = ("layernorm-input-mean", "norm-gain")
+    example = RMS
+    degenerate_cases = (
+        DegenerateCase(
+            "without a residual stream narrow layers leave parts of what they read unseen",
+            lambda a: not a.residual and a.layers > 1,
+            example=ATTENTION.replace(layers=2, d_v=1),
+            beside=ATTENTION.replace(d_v=1),
+        ),
+    )
 
     def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
         every = spaces(a, w)
@@ -131,53 +146,3 @@ def _turn(
 
 def _row(vector: Tensor, matrix: Tensor) -> Tensor:
     return (vector.unsqueeze(0) @ matrix).squeeze(0)
-
-
-class StreamScale(Symmetry):
-    name = "stream-scale"
-    title = (
-        "With ε = 0 norms do not see the size of what they read: everything that writes a space is scaled, and maps "
-        "that read it directly are scaled back. With tied embeddings the last norm's gain and offset are scaled back."
-    )
-    source = "claims CT-5; latents as in the related theory, Section 4.3"
-
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
-        every = spaces(a, w)
-        reading = [space.source for space in every if any(reader.tied for reader in space.readers)]
-        return [
-            self._site(w, space, reading)
-            for space in every
-            if a.epsilon_is_zero and space.norms and self._scalable(w, space)
-        ]
-
-    def _scalable(self, w: Wiring, space: Space) -> bool:
-        if space.homogeneous is not None:
-            return True
-        reads_table = any(reader.tied for reader in space.readers)
-        return not (space.given or space.taken or reads_table)
-
-    def _site(self, w: Wiring, space: Space, reading: list[Norm | None]) -> Site:
-        def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
-            factor = 1 + x
-            up = list(space.tables)
-            down = [reader.weight for reader in space.readers]
-            for m in (*space.writers, *_maps(space.homogeneous)):
-                up += [m.weight] if m.bias is None else [m.weight, m.bias]
-            for norm in (space.source, *space.outputs):
-                up += _affine(norm)
-            if w.tied and "token_table" in space.tables:
-                for norm in reading:
-                    down += _affine(norm)
-            return {r: roles[r] * factor for r in up} | {r: roles[r] / factor for r in down}
-
-        return Site(space.layer, Integer(1), 1, act, factors(1, positive=True))
-
-
-def _maps(m: Map | None) -> tuple[Map, ...]:
-    return () if m is None else (m,)
-
-
-def _affine(norm: Norm | None) -> list[str]:
-    if norm is None:
-        return []
-    return [norm.gain] if norm.offset is None else [norm.gain, norm.offset]

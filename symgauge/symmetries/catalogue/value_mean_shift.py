@@ -10,22 +10,24 @@ from torch import Tensor
 
 from symgauge.architecture import Architecture
 from symgauge.symmetries import symbols as s
-from symgauge.symmetries.attention_biases import offsets_read, stacked_output, with_values
 from symgauge.symmetries.base import Roles, Site, Symmetry
-from symgauge.symmetries.constant_shifts import Gap, open_gap
 from symgauge.symmetries.elements import inverse, shifts
+from symgauge.symmetries.examples import BLOCK
+from symgauge.symmetries.gaps import Gap, open_gap
 from symgauge.symmetries.spaces import spaces, written_scale
+from symgauge.symmetries.value_constants import offsets_read, stacked_output, with_values
 from symgauge.wiring import Attention, Norm, Wiring
 
 
-class ValueLevel(Symmetry):
-    name = "value-level"
+class ValueMeanShift(Symmetry):
+    name = "value-mean-shift"
     title = (
-        "Values without an output bias beside them write a multiple of **1** (by their bias, or by their LayerNorm's "
-        "offset through 1/γ), which LayerNorms do not see; the next bias on the stream or the next layer's values take "
-        "it away. Values must be as wide as the stream."
+        "Values without an output bias beside them shift the stream's mean (by their bias, or through 1/γ by their "
+        "LayerNorm's offset), which LayerNorms do not see; the next bias on the stream or the next layer's values "
+        "shift it back. Values must be as wide as the stream."
     )
-    source = "derived here"
+    after = ("value-bias", "layernorm-output-mean", "layernorm-input-mean")
+    example = BLOCK.replace(output_bias=False)
 
     def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
         if a.attention != "softmax" or a.latent is not None or a.groups * a.d_v < a.d_model:

@@ -1,0 +1,81 @@
+"""One factor per hidden neuron, on what goes in and inversely on what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sympy import Expr
+from torch import Tensor
+
+from symgauge.architecture import Architecture
+from symgauge.symmetries import symbols as s
+from symgauge.symmetries.base import Roles, Site, Symmetry
+from symgauge.symmetries.citation import Cites
+from symgauge.symmetries.degenerate import DegenerateCase
+from symgauge.symmetries.elements import factors
+from symgauge.symmetries.examples import BLOCK, PLAIN, RMS
+from symgauge.symmetries.feed_forward import columns_times, feed_forwards
+from symgauge.wiring import FeedForward, Map, Wiring
+
+
+class _Rescale(Symmetry):
+    """One factor per hidden neuron, on what goes in and inversely on what comes out."""
+
+    positive: bool
+
+    def scaled(self, a: Architecture, f: FeedForward) -> tuple[Map, int] | None:
+        """The map whose outputs are scaled, and the power of the factor by which the hidden value grows."""
+        raise NotImplementedError
+
+    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
+        found = []
+        for f in feed_forwards(w):
+            chosen = self.scaled(a, f)
+            if chosen is not None:
+                found.append(self._site(a, w, f, *chosen))
+        return found
+
+    def _site(self, a: Architecture, w: Wiring, f: FeedForward, m: Map, power: int) -> Site:
+        width = w.shapes[m.weight][-1]
+
+        def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
+            factor = 1 + x
+            grown = factor if power == 1 else factor * factor
+            return {**columns_times(roles, m, factor), f.down.weight: roles[f.down.weight] / grown.unsqueeze(-1)}
+
+        size: Expr = s.total([(m.weight, s.shape(a, m.weight)[-1])])
+        return Site(s.layer_of(m.weight), size, width, act, factors(width, positive=self.positive))
+
+
+class GatedRescale(_Rescale):
+    name = "gated-rescale"
+    title = "In a gated feed-forward layer each neuron's up column is scaled by any factor and its down row divided."
+    source = (Cites("marcotte2025conservation"),)
+    positive = False
+    example = RMS
+
+    def scaled(self, a: Architecture, f: FeedForward) -> tuple[Map, int] | None:
+        return None if f.gate is None else (f.up, 1)
+
+
+class ReluRescale(_Rescale):
+    name = "relu-rescale"
+    title = "The input of each ReLU neuron is scaled by a positive factor and its down row divided (squared for ReLU²)."
+    source = (Cites("grigsby2022functional", part="layers without gates"),)
+    positive = True
+    example = PLAIN.replace(activation="relu")
+    degenerate_cases = (
+        DegenerateCase(
+            "a neuron of a ReLU layer may be on (or off) for all inputs, and then has more freedom",
+            lambda a: a.activation in ("relu", "relu2") and (a.d_ff > 0 or a.experts is not None),
+            example=BLOCK.replace(d_ff=4, activation="relu"),
+            beside=BLOCK.replace(d_ff=4),
+            seed=3,
+        ),
+    )
+
+    def scaled(self, a: Architecture, f: FeedForward) -> tuple[Map, int] | None:
+        powers = {"relu": 1, "relu2": 2}
+        if a.activation not in powers:
+            return None
+        return (f.up if f.gate is None else f.gate), powers[a.activation]

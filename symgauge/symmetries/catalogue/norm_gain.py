@@ -1,0 +1,63 @@
+"""A norm's gain against the maps that read the norm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from symgauge.architecture import Architecture
+from symgauge.symmetries.base import Roles, Site, Symmetry
+from symgauge.symmetries.citation import Cites
+from symgauge.symmetries.degenerate import DegenerateCase
+from symgauge.symmetries.elements import factors
+from symgauge.symmetries.examples import POST_LN, RMS
+from symgauge.symmetries.space import Space
+from symgauge.symmetries.spaces import spaces, width_of
+from symgauge.wiring import Wiring, wire
+
+
+class NormGain(Symmetry):
+    name = "norm-gain"
+    title = "A norm's gain (and offset) is multiplied channel by channel and the rows of the maps that read it divided."
+    source = (Cites("ashkboos2024slicegpt", "Section 3.2"),)
+    example = RMS
+    degenerate_cases = (
+        DegenerateCase(
+            "a norm that reads only another norm's result adds freedom of scales per channel",
+            lambda a: a.norm != "none" and a.placement == "post" and (a.final_norm or not a.residual),
+            example=POST_LN.replace(norm="rms", norm_offset=False, final_norm=True),
+            beside=POST_LN.replace(norm="rms", norm_offset=False),
+        ),
+        DegenerateCase(
+            "with just two LayerNorms on a Post-LN stream the inner gain may move along one isospectral curve",
+            lambda a: a.norm == "layer" and a.placement == "post" and len(wire(a).steps) + a.embedding_norm == 2,
+            example=POST_LN.replace(embedding_norm=False),
+            beside=POST_LN,
+        ),
+        DegenerateCase(
+            "an output norm behind fewer than about √(2 d_model) inner channels does not see all of its gain",
+            lambda a: (
+                a.placement in ("sandwich", "output") and min(a.heads * a.d_v, a.d_ff or a.d_model) ** 2 < 2 * a.d_model
+            ),
+            example=RMS.replace(placement="output", d_v=1),
+            beside=RMS.replace(placement="output"),
+        ),
+    )
+
+    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
+        return [self._site(a, space) for space in spaces(a, w) if space.refoldable]
+
+    def _site(self, a: Architecture, space: Space) -> Site:
+        norm, readers = space.source, space.readers
+        assert norm is not None
+
+        def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
+            factor = 1 + x
+            changed = {r.weight: roles[r.weight] / factor.unsqueeze(-1) for r in readers}
+            changed[norm.gain] = roles[norm.gain] * factor
+            if norm.offset is not None:
+                changed[norm.offset] = roles[norm.offset] * factor
+            return changed
+
+        return Site(space.layer, width_of(a, norm), norm.width, act, factors(norm.width))

@@ -1,0 +1,113 @@
+"""A constant on the stream, added at one place and taken away at the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from sympy import Integer
+from torch import Tensor
+
+from symgauge.architecture import Architecture
+from symgauge.symmetries import symbols as s
+from symgauge.symmetries.base import Roles, Site, Symmetry
+from symgauge.symmetries.degenerate import DegenerateCase
+from symgauge.symmetries.elements import shifts
+from symgauge.symmetries.examples import PLAIN, PRE_LN
+from symgauge.symmetries.gaps import Gap, gaps, open_gap
+from symgauge.symmetries.spaces import spaces, written_scale
+from symgauge.symmetries.value_constants import through_heads
+from symgauge.wiring import Attention, Wiring
+
+
+class _GapFamily(Symmetry):
+    """Shifts across gaps; subclasses say which."""
+
+    def opening(self) -> bool:
+        raise NotImplementedError
+
+    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
+        found = []
+        for space in spaces(a, w):
+            # Where only LayerNorms read, every constant moves along 1 alone: the writers' mean has that already.
+            for position, gap in gaps(a, w, space):
+                count, size = (0, Integer(0)) if space.centred(position) else gap.size()
+                if count and (gap.opening and space.source is not None) == self.opening():
+                    layer = s.layer_of(space.moments[position].constants[0].roles[0])
+                    found.append(Site(layer, size, count, _crossing(gap), shifts(count)))
+        return found
+
+
+def _crossing(gap: Gap) -> Callable[[Roles, Tensor], dict[str, Tensor]]:
+    return lambda roles, x: gap.act(roles, gap.vector(roles, x))
+
+
+class NormOffset(_GapFamily):
+    name = "norm-offset"
+    title = (
+        "A norm's offset moves; the maps that read it take the constant back, in their biases or by the zero mean of "
+        "LayerNorm's output, and in Post-LN models the next bias on the stream takes it away."
+    )
+    after = ("layernorm-output-mean", "layernorm-input-mean")
+    example = PRE_LN
+
+    def opening(self) -> bool:
+        return True
+
+
+class SuccessiveBiasShift(_GapFamily):
+    name = "successive-bias-shift"
+    title = (
+        "A vector added to one bias (or table) on the residual stream is taken from the next one; what reads in "
+        "between takes it back in its own bias, or does not see it."
+    )
+    after = ("layernorm-output-mean", "layernorm-input-mean")
+    example = PLAIN.replace(output_bias=True, ff_bias=True)
+
+    def opening(self) -> bool:
+        return False
+
+
+class SuccessiveValueBiasShift(Symmetry):
+    name = "successive-value-bias-shift"
+    title = (
+        "Where attention has a value bias but nothing added with it, what the value bias writes is taken from the next "
+        "bias on the stream, if everything that reads in between takes it back or does not see it."
+    )
+    after = ("value-bias",)
+    example = PLAIN.replace(value_bias=True, ff_bias=True)
+    degenerate_cases = (
+        DegenerateCase(
+            "without norms and output biases, constants pass through values into the next bias",
+            lambda a: a.norm == "none" and not a.output_bias and (a.value_bias or a.ff_bias),
+            example=PLAIN.replace(d_k=1, layers=2, ff_bias=True),
+            beside=PLAIN.replace(d_k=1, layers=2, ff_bias=True, output_bias=True),
+        ),
+    )
+
+    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
+        if a.attention != "softmax" or not a.value_bias:
+            return []
+        values = {sub.output.weight: sub.value.bias for sub in w.sublayers() if isinstance(sub, Attention)}
+        found = []
+        for space in spaces(a, w):
+            for position, moment in enumerate(space.moments):
+                outputs = [m.weight for m in moment.writers if m.weight in values]
+                if outputs and not moment.constants:
+                    gap = open_gap(a, w, space, position)
+                    if gap.size()[0] == space.width:
+                        found.append(self._site(a, gap, outputs[0], str(values[outputs[0]])))
+        return found
+
+    def _site(self, a: Architecture, gap: Gap, output: str, bias: str) -> Site:
+        # Beyond d_model directions, the output map kills the rest: those are counted with the value bias.
+        total = a.groups * a.d_v
+        count = min(total, a.d_model)
+
+        def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
+            t = torch.cat([x, torch.zeros(total - count, dtype=x.dtype, device=x.device)]) if count < total else x
+            t = t.reshape(a.groups, a.d_v)
+            written = through_heads(a, roles, output, t) * written_scale(a)
+            return {**gap.act(roles, written), bias: roles[bias] + t}
+
+        return Site(s.layer_of(output), s.g * s.d_v if count == total else s.d, count, act, shifts(count))
