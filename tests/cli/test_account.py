@@ -138,7 +138,7 @@ def test_families_without(account) -> None:
     ("arguments", "message"),
     [
         (("mine.py:attention", "--without", "keybias"), "there is no family 'keybias'; did you mean 'key-bias'"),
-        (("mine.py:attention", "--families", "zzz"), "there is no family 'zzz'; known are query-key, "),
+        (("mine.py:attention", "--families", "zzz"), "there is no family 'zzz'; known are gated-rescale, "),
         (("mine.py:product", "--families", "query-key"), "--families and --without: no architecture is known (Product"),
         (("mine.py:attention", "--inputs", "tokens:5,3"), "without a vocabulary inputs must be Vectors(length, 4)"),
         (("mine.py:attention", "--inputs", "vectors:3,5"), "inputs have width 5, but d_model = 4"),
