@@ -8,6 +8,7 @@ from typing import Any
 
 from symgauge.claims.figures import Bounded, figure
 from symgauge.claims.record import Bearing, Claim, Evidence, Kind
+from symgauge.claims.source_text import SourceText
 from symgauge.claims.trial import Trial
 from symgauge.errors import InvalidInput
 
@@ -66,6 +67,33 @@ class EvidenceLog:
     def control(self, summary: str, broke: Outcome = ..., *, kind: str = "numeric", **details: Any) -> Evidence:
         """A deliberate break just outside the claim. `broke`: whether the check noticed; if not, it has no power."""
         return self.add(kind, summary, broke, on="control", **details)
+
+    def not_stated(
+        self, text: SourceText, searched: Mapping[str, Sequence[str]], *, there: str, **details: Any
+    ) -> Evidence:
+        """What a source leaves out, so that its experiment cannot be run again.
+
+        Args:
+            text: the source's, or the part of it (:meth:`SourceText.between`) where it would have to be said.
+            searched: what is missing → the words by which it would be said. One that the text has leaves the evidence
+                undecided: then it is not missing.
+            there: words of the same kind that the text does have; the control, which a search that finds nothing fails.
+        """
+        if not searched or not all(searched.values()):
+            raise InvalidInput(
+                "evidence.not_stated() needs what is left out, and for each the words that were searched for"
+            )
+        shown = [f"{what} ({', '.join(f'“{term}”' for term in terms)})" for what, terms in searched.items()]
+        said = {term: text.line(term) for terms in searched.values() for term in terms if text.count(term)}
+        figures = {f"“{term}” in line": line for term, line in said.items()}
+        only = details.get("only", ())
+        self.control(
+            f"“{there}”, which is there, is found by the same search", bool(text.count(there)), kind="audit", only=only
+        )
+        return self.add(
+            Kind.AUDIT, "not stated, by the words searched for: " + "; ".join(shown), None if said else False,
+            on="reproduction", **details | {"figures": {**details.get("figures", {}), **figures}},
+        )  # fmt: skip
 
     def missing(self, *what: str, **details: Any) -> Evidence:
         """What the source leaves out, so that its experiment cannot be run again; at least one item."""

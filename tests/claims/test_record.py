@@ -8,6 +8,7 @@ import sympy
 
 from symgauge.claims import Claim, EvidenceLog, Trial, Verdict, at_most, checks, equal
 from symgauge.claims.decorator import names_of
+from symgauge.claims.source_text import FILE, SourceText, fingerprint
 from symgauge.errors import InvalidInput
 
 
@@ -107,3 +108,35 @@ def test_each_method_records_its_kind() -> None:
     )
     with pytest.raises(InvalidInput, match="at least one item"):
         log.missing()
+
+
+@pytest.fixture
+def text(tmp_path) -> SourceText:
+    (tmp_path / FILE).write_text(fingerprint("Adam with rate 0.001.\nThe batch size is 64."))
+    return SourceText.read(tmp_path / FILE)
+
+
+@pytest.mark.parametrize(
+    ("searched", "there", "outcome", "found"),
+    [
+        ({"the seed": ("seed", "random state")}, "batch size", False, True),
+        ({"the batch": ("batch size", "minibatch")}, "rate", None, True),
+        ({"the seed": ("seed",), "the batch": ("batch size",)}, "rate", None, True),
+        ({"the seed": ("seed",)}, "weight decay", False, False),
+    ],
+)
+def test_what_is_not_stated_is_searched_for(text, searched, there, outcome, found) -> None:
+    log = EvidenceLog([make(verdict="not-reproducible")])
+    record = log.not_stated(text, searched, there=there)
+    assert (record.outcome, record.bears_on) == (outcome, "reproduction")
+    assert all(f"“{term}”" in record.summary for terms in searched.values() for term in terms)
+    (control,) = (each for each in log.of("src/thm-1") if each.bears_on == "control")
+    assert control.outcome is found
+    if outcome is None:
+        assert record.figures == {"“batch size” in line": 2}
+
+
+@pytest.mark.parametrize("searched", [{}, {"the seed": ()}])
+def test_a_search_for_nothing_is_refused(text, searched) -> None:
+    with pytest.raises(InvalidInput, match="words that were searched for"):
+        EvidenceLog([make()]).not_stated(text, searched, there="rate")
