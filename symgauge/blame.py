@@ -1,11 +1,15 @@
-"""Where an error in a user's code came from, as the end of a sentence."""
+"""An error in someone else's code as one sentence: what was done, what it raised, and where."""
 
 from __future__ import annotations
 
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from torch import nn
+
+from symgauge.errors import ForeignError, SymgaugeError
 
 
 def place(error: BaseException, module: nn.Module | None) -> str:
@@ -27,3 +31,17 @@ def said(error: BaseException) -> str:
     """The error's type and first line."""
     text = next(iter(str(error).strip().splitlines()), "")
     return type(error).__name__ + (f": {text[:200]}" if text else "")
+
+
+@contextmanager
+def blaming(doing: str, module: nn.Module | None = None) -> Iterator[None]:
+    """Turn an error of someone else's code into a :class:`~symgauge.errors.ForeignError`.
+
+    With ``module``, the place is named by the path of the submodule in whose method it happened.
+    """
+    try:
+        yield
+    except SymgaugeError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise ForeignError(f"{doing} raised {said(error)}{place(error, module)}") from error

@@ -9,6 +9,14 @@ class InvalidInput(SymgaugeError, ValueError):
     """A value, shape, name or file that symgauge cannot use."""
 
 
+class InvalidFile(InvalidInput):
+    """A file or folder that cannot be used; the sentence begins with its path."""
+
+
+class ForeignError(InvalidInput):
+    """What someone else's code raised, its cause; the sentence says what was done and where."""
+
+
 class UnsupportedOperation(SymgaugeError):
     """An aten operation without a rule in exact arithmetic."""
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from typing import Any
 
 from sympy import Expr, Integer
 
 from symgauge.architecture import Architecture
-from symgauge.symmetries import Output, families, paper_dimension
+from symgauge.claimed import Claimed, claimed_by_sources
+from symgauge.symmetries import Output, families
 from symgauge.symmetries.first_layer import surpluses
 from symgauge.symmetries.symbols import evaluate
 from symgauge.wiring import wire
@@ -33,18 +35,18 @@ class Share:
 
 @dataclass(frozen=True)
 class FullSize:
-    """The dimension of an architecture's known continuous symmetries; ``paper`` is the gauge paper's count.
+    """The dimension of an architecture's known continuous symmetries.
 
-    surplus: what a first layer has beside its families for want of tokens, where it has any.
+    surplus: what a first layer has beside its families for want of tokens, where it has any. claimed: the counts of
+    sources that offer one.
     """
 
     architecture: Architecture
     output: Output
     parameters: int
-    paper_formula: Expr
-    paper: int
     families: tuple[Share, ...]
     surplus: tuple[Share, ...] = ()
+    claimed: tuple[Claimed, ...] = ()
 
     @property
     def shares(self) -> tuple[Share, ...]:
@@ -64,13 +66,17 @@ class FullSize:
             "architecture": self.architecture.name,
             "output": self.output,
             "parameters": self.parameters,
-            "paper": self.paper,
-            "paper_formula": str(self.paper_formula),
             "nullity": self.dimension,
             "formula": str(self.formula),
             "families": _parts(self.families),
             "surplus": _parts(self.surplus),
+            "claimed": {count.source: count.as_dict() for count in self.claimed},
         }
+
+    def __rich__(self) -> Any:
+        from symgauge.printing.full_size import shown
+
+        return shown(self)
 
 
 def _parts(shares: tuple[Share, ...]) -> dict[str, dict[str, object]]:
@@ -80,17 +86,15 @@ def _parts(shares: tuple[Share, ...]) -> dict[str, dict[str, object]]:
 def full_size(architecture: Architecture, output: Output = "logits") -> FullSize:
     """Count the symmetries of an architecture of any size, exactly, without building anything of that size."""
     a, short = architecture, shortened(architecture)
-    paper = paper_dimension(a)
     shares = [(family, family.dimension(short)) for family in families(short, output)]
     extra = [(each, evaluate(each.difference, a)) for each in surpluses(a)]
     return FullSize(
         architecture=a,
         output=output,
         parameters=wire(a).parameters,
-        paper_formula=paper,
-        paper=evaluate(paper, a),
         families=tuple(Share(f.name, f.title, formula, evaluate(formula, a)) for f, formula in shares),
         surplus=tuple(Share(x.name, x.title, x.difference, more) for x, more in extra if more > 0),
+        claimed=claimed_by_sources(a),
     )
 
 

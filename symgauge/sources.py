@@ -3,14 +3,15 @@
 A folder ``a_b`` is the source "a-b", the name that starts its claims' ids. Beside source.toml (title, findings, words
 for the page of experiments) and claims.toml (see :mod:`symgauge.claims.declared`) it may have ``experiments/`` (see
 :mod:`symgauge.experiments.suite`), ``records/`` with what they gave, ``commands/`` with commands of the command line,
-one file each with a function ``command``, and ``page.py``, whose page takes the place of the source's own. Nothing else
-names a source.
+one file each with a function ``command``, ``counts.py`` (see :mod:`symgauge.claimed`), and ``page.py``, whose page
+takes the place of the source's own. Nothing else names a source.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -56,6 +57,15 @@ def sources() -> dict[str, Source]:
     """Name -> source, in alphabetical order. Raises InvalidInput for a source.toml that is none."""
     files = sorted(checks_folder().glob(f"*/{FILE}"))
     return {source.name: source for source in map(read, files)}
+
+
+def modules(name: str) -> Iterator[tuple[Source, ModuleType]]:
+    """The module of that name of every source that has one; none where the package of checks is not installed."""
+    if importlib.util.find_spec(PACKAGE) is None:
+        return
+    for each in sources().values():
+        if (module := each.module(name)) is not None:
+            yield each, module
 
 
 def source(name: str) -> Source:

@@ -10,13 +10,15 @@ import torch
 from sympy import Integer
 from torch import Tensor, nn
 
-from symgauge.accounting import account, account_for, describe, natural_inputs
+from symgauge.accounting import account
 from symgauge.architecture import Architecture, Rotary
 from symgauge.errors import InvalidInput, UnsupportedModel
 from symgauge.exact.dimension import dimension
-from symgauge.exact.probes import Tokens, Vectors
+from symgauge.exact.probes import Arrays, Tokens, Vectors
 from symgauge.exact.rank import Echelon
 from symgauge.layout import Layout, Slot
+from symgauge.subjects import Subject, subject_of
+from symgauge.subjects.inputs import natural_inputs
 from symgauge.symmetries.base import Roles, Site, Symmetry
 
 ATTENTION = Architecture(d_model=5, heads=2, d_k=3, d_v=2, residual=False, context=3)
@@ -36,8 +38,7 @@ class Made(Symmetry):
 
 
 def violations(family: Symmetry, a: Architecture = ATTENTION) -> int:
-    module, a, layout = describe(a)
-    result = account_for(module, natural_inputs(a), a, layout, extra=[family])
+    result = account(a, extra=[family])
     assert result.complete == (result.families[-1].violations == 0)
     return result.families[-1].violations
 
@@ -100,11 +101,12 @@ def test_unknown_families_are_refused(option: str) -> None:
 
 def test_a_layout_that_mixes_up_heads_is_refuted() -> None:
     """Query heads paired with the wrong keys: the family's generators leave the kernel."""
-    module, a, layout = describe(ATTENTION.replace(rotary=None))
+    subject = subject_of(ATTENTION.replace(rotary=None))
+    layout = subject.layout
     slots = dict(layout.slots)
     slots[NAMES["key"]] = Slot(slots[NAMES["key"]].index.flip(0))
     wrong = Layout(slots, layout.size, layout.names)
-    result = account_for(module, natural_inputs(a), a, wrong)
+    result = account(dataclasses.replace(subject, layout=wrong))
     assert not result.decided
     assert {f.name for f in result.families if f.violations} == {"query-key"}
 
@@ -164,7 +166,7 @@ def gated() -> tuple[Gated, Layout]:
 def test_the_part_of_a_family_that_holds_is_counted_and_said() -> None:
     """A gate per channel commutes with diagonal C only: 2 of each head's 4 value-output directions."""
     module, layout = gated()
-    result = account_for(module, natural_inputs(ATTENTION), ATTENTION, layout)
+    result = account(Subject(module, natural_inputs(ATTENTION), ATTENTION, layout))
     share = {f.name: f for f in result.families}["value-output"]
     assert (share.directions, share.dimension, share.gain, share.violations) == (8, 4, 4, 4)
     assert result.notes == ("of value-output's 8 directions 4 hold",)
@@ -173,17 +175,17 @@ def test_the_part_of_a_family_that_holds_is_counted_and_said() -> None:
 
 def test_combinations_of_generators_that_hold_are_found() -> None:
     """Inverse in place of inverse transpose: the generators off the diagonal violate, their symmetric sums do not."""
-    module, a, layout = describe(ATTENTION)
-    result = account_for(module, natural_inputs(a), a, layout, extra=[query_key(broken=True)], families=["made"])
+    result = account(ATTENTION, extra=[query_key(broken=True)], families=["made"])
     (share,) = result.families
     assert (share.directions, share.dimension, share.violations) == (9, 6, 6)
     assert share.partial == "of made's 9 directions 6 hold"
 
 
 def test_families_whose_roles_are_missing_are_skipped_and_named() -> None:
-    module, a, layout = describe(ATTENTION)
+    subject = subject_of(ATTENTION)
+    layout = subject.layout
     fewer = Layout({r: slot for r, slot in layout.slots.items() if r != NAMES["key"]}, layout.size, layout.names)
-    result = account_for(module, natural_inputs(a), a, fewer)
+    result = account(dataclasses.replace(subject, layout=fewer))
     assert result.skipped == {"query-key": (NAMES["key"],)}
     assert {f.name: f.gain for f in result.families} == {"query-key": 0, "value-output": 8}
     assert (result.unexplained, result.decided) == (18, True)
@@ -193,10 +195,10 @@ def test_families_whose_roles_are_missing_are_skipped_and_named() -> None:
 
 def test_a_family_is_counted_where_its_roles_are() -> None:
     """Two layers, one without its keys: the other's directions are still explained."""
-    module, a, layout = describe(ATTENTION.replace(layers=2, residual=True))
-    gone = NAMES["key"]
+    subject = subject_of(ATTENTION.replace(layers=2, residual=True))
+    gone, layout = NAMES["key"], subject.layout
     fewer = Layout({role: slot for role, slot in layout.slots.items() if role != gone}, layout.size, layout.names)
-    whole, part = (account_for(module, natural_inputs(a), a, each) for each in (layout, fewer))
+    whole, part = (account(dataclasses.replace(subject, layout=each)) for each in (layout, fewer))
     assert {f.name: f.gain for f in whole.families}["query-key"] == 36
     assert {f.name: f.gain for f in part.families}["query-key"] == 18
     assert part.skipped == {"query-key": (gone,)}
@@ -235,7 +237,7 @@ def test_what_may_lie_in_either_of_several_tensors_is_named() -> None:
     def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
         return {"c": roles["c"] + x, "e": roles["e"] - x}
 
-    result = account_for(module, Vectors(1, 4), ATTENTION, layout, extra=[Made(3, act)], families=["made"])
+    result = account(Subject(module, Vectors(1, 4), ATTENTION, layout), extra=[Made(3, act)], families=["made"])
     assert (result.explained, result.unexplained) == (3, 4)
     assert result.tensors == {"a": 4, "b": 4}
     assert result.movable == {"a": 4, "b": 4, "c": 3, "e": 3}
@@ -243,8 +245,9 @@ def test_what_may_lie_in_either_of_several_tensors_is_named() -> None:
 
 def test_frozen_tensors_keep_families_from_moving_them() -> None:
     """With the keys held fixed nothing is left of query-key; values and outputs trade as before."""
-    module, a, layout = describe(ATTENTION)
-    fibre = dimension(module, natural_inputs(a))
+    subject = subject_of(ATTENTION)
+    module, layout = subject.module, subject.layout
+    fibre = dimension(module, subject.inputs)
     key = layout.slots[NAMES["key"]].index.flatten()
     free = torch.ones(fibre.parameters, dtype=torch.bool)
     free[key] = False
@@ -257,7 +260,7 @@ def test_frozen_tensors_keep_families_from_moving_them() -> None:
     )  # fmt: skip
     with torch.no_grad():
         module.get_parameter(NAMES["key"].replace(".", "__")).copy_(fibre.theta[key].reshape(2, 5, 3))
-    result = account_for(module, natural_inputs(a), a, layout, fibre=held)
+    result = account(subject, fibre=held)
     found = {f.name: (f.dimension, f.violations) for f in result.families}
     assert found == {"query-key": (0, 0), "value-output": (8, 0)}
     assert result.complete
@@ -265,18 +268,19 @@ def test_frozen_tensors_keep_families_from_moving_them() -> None:
 
 def test_decimal_weights_are_the_floats_that_they_are() -> None:
     """0.1 in a parameter is no 1/10, here as in the engine."""
-    module, a, layout = describe(ATTENTION)
+    subject = subject_of(ATTENTION)
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
-        for p in module.parameters():
+        for p in subject.module.parameters():
             p.copy_(torch.randint(1, 40, p.shape, generator=generator).double() / 10)
-    fibre = dimension(module, natural_inputs(a), point="own")
-    assert account_for(module, natural_inputs(a), a, layout, fibre=fibre).complete
+    fibre = dimension(subject.module, subject.inputs, point="own")
+    assert account(subject, fibre=fibre).complete
+    assert account(subject, point="own").complete
 
 
 def test_unsettled_ranks_are_not_split() -> None:
     fibre = dataclasses.replace(dimension(Loose(), Vectors(1, 4)), saturated=False)
-    result = account_for(Loose(), Vectors(1, 4), None, None, fibre=fibre)
+    result = account(Subject(Loose(), Vectors(1, 4)), fibre=fibre)
     assert (result.sets, result.unexplained, result.decided) == ((), 7, False)
     assert result.notes == ("the rank is not settled, so its kernel may be too large and is not split by tensors",)
 
@@ -297,33 +301,34 @@ BAD_FAMILIES = {
 @pytest.mark.parametrize("case", BAD_FAMILIES)
 def test_families_of_ones_own_that_are_none(case: str) -> None:
     family, message = BAD_FAMILIES[case]
-    module, a, layout = describe(ATTENTION)
     with pytest.raises(InvalidInput, match=message):
-        account_for(module, natural_inputs(a), a, layout, extra=[family])  # type: ignore[list-item]
+        account(ATTENTION, extra=[family])  # type: ignore[list-item]
 
 
 def test_what_does_not_belong_together_is_refused() -> None:
-    module, a, layout = describe(ATTENTION)
-    inputs, other = natural_inputs(a), describe(ATTENTION.replace(d_k=2))
+    subject, other = subject_of(ATTENTION), subject_of(ATTENTION.replace(d_k=2))
+    module, inputs, a, layout = subject.module, subject.inputs, subject.architecture, subject.layout
     fibre = dimension(module, inputs)
     with pytest.raises(InvalidInput, match="fibre is of another module: it has 4 tensors"):
-        account_for(other[0], inputs, other[1], other[2], fibre=fibre)
+        account(other, fibre=fibre)
     with pytest.raises(InvalidInput, match="measured for output 'logits', and is to be explained for 'probabilities'"):
-        account_for(module, inputs, a, layout, fibre=fibre, output="probabilities")
+        account(subject, fibre=fibre, output="probabilities")
     with pytest.raises(InvalidInput, match=r"fibre must be what symgauge.dimension returned, not 3"):
-        account_for(module, inputs, a, layout, fibre=3)  # type: ignore[arg-type]
+        account(subject, fibre=3)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match=r"the layout describes 4 tensors .*; the module has 4 tensors"):
-        account_for(module, inputs, a, other[2])
+        account(Subject(module, inputs, a, other.layout))
     with pytest.raises(InvalidInput, match="give both the architecture and its layout"):
-        account_for(module, inputs, a, None)
+        Subject(module, inputs, a)
     with pytest.raises(InvalidInput, match="give both the architecture and its layout"):
-        account_for(module, inputs, None, None, without=["query-key"])
+        account(Subject(module, inputs), without=["query-key"])
+    with pytest.raises(InvalidInput, match=r"no architecture is known \(Loose is not .*give both the architecture"):
+        account(Loose(), Vectors(1, 4), without=["query-key"])
     flat = Layout({NAMES["query"]: Slot(layout.slots[NAMES["query"]].index.flatten())}, layout.size, layout.names)
     with pytest.raises(InvalidInput, match=r"has shape \(30,\); in this architecture it is \(2, 5, 3\)"):
-        account_for(module, inputs, a, flat)
+        account(Subject(module, inputs, a, flat))
     moved = Layout({**layout.slots, NAMES["key"]: Slot(layout.slots[NAMES["key"]].index.mT)}, layout.size, layout.names)
     with pytest.raises(InvalidInput, match=r"'query-key': its action raised .* in this architecture it is \(2, 5, 3\)"):
-        account_for(module, inputs, a, moved)
+        account(Subject(module, inputs, a, moved))
 
 
 MODEL = Architecture(d_model=4, heads=1, d_k=2, d_v=2, vocabulary=7, context=3, position_table=True)
@@ -337,7 +342,8 @@ MODEL = Architecture(d_model=4, heads=1, d_k=2, d_v=2, vocabulary=7, context=3, 
         (MODEL, Vectors(3, 4), r"must be Tokens\(7, length\), not vectors"),
         (MODEL, Tokens(8, 3), "8 tokens, the model's vocabulary 7"),
         (MODEL, Tokens(7, 4), "4 positions long, the model's position table 3"),
-        (ATTENTION, 5, "symgauge.Tokens or symgauge.Vectors, not int"),
+        (ATTENTION, 5, "symgauge.Tokens, Vectors or Arrays, not int"),
+        (ATTENTION, Arrays((3, 5)), "symgauge.Tokens or symgauge.Vectors, not Arrays"),
     ],
 )
 def test_inputs_that_an_architecture_cannot_take(a: Architecture, inputs: object, message: str) -> None:
@@ -360,8 +366,10 @@ def test_options_that_are_none(options: dict[str, object], message: str) -> None
 
 
 def test_no_target() -> None:
-    with pytest.raises(InvalidInput, match=r"a symgauge.Architecture or a torch.nn.Module is needed, not 'gpt2'"):
-        account("gpt2")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match=r"a symgauge.Architecture or a target's name is needed, not 3"):
+        account(3)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match=r"there is no file, folder, preset or model type 'gpt3'"):
+        account("gpt3")
 
 
 @pytest.mark.parametrize(("d_model", "d_v", "free"), [(4, 2, 1), (5, 2, 0), (5, 3, 2)])

@@ -11,10 +11,14 @@ from typer.testing import CliRunner
 
 import proofs_checks
 from symgauge import sources as module
+from symgauge.accounting import account
+from symgauge.architecture import Architecture
+from symgauge.claimed import claimed_by_sources
 from symgauge.claims import Claim, Entry, Ledger, Verdict
 from symgauge.claims.catalogue import catalogue
 from symgauge.cli import app
 from symgauge.errors import InvalidInput
+from symgauge.full_size import full_size
 from symgauge.reporting.site import render
 from symgauge.sources import read, sources
 
@@ -54,6 +58,11 @@ def run(setting):
     return Result("", "Ones", "Table 1", "Count.", comparisons=[Comparison("one", 1, 1, factor=1)])
 
 EXPERIMENT = Experiment("table-1", "Ones", run)
+""",
+    "counts.py": """from sympy import Integer
+
+def claimed(architecture):
+    return Integer(7) if architecture.d_model == 4 else None
 """,
 }
 
@@ -109,6 +118,17 @@ def test_its_findings_stand_where_its_claims_do(toy: Path) -> None:
     assert finding.text == "**It holds**, and goes on."
     decided = Ledger.of([replace(Entry.of(claim, ()), verdict=Verdict.HOLDS)], "ci")
     assert "**It holds**, and goes on. ([eq-1](toy-one.md#eq-1))" in render(decided)["index.md"]
+
+
+def test_its_count_stands_in_accounts(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    a = Architecture(d_model=4, heads=2, d_k=3, d_v=2, residual=False)
+    found = account(a)
+    assert found.as_dict()["claimed"] == {"toy-one": {"title": "A toy", "dimension": 7, "formula": "7"}}
+    assert "claimed by toy-one 7" in " ".join(str(found).split())
+    assert full_size(a).as_dict()["claimed"] == found.as_dict()["claimed"]
+    assert claimed_by_sources(a.replace(d_model=5)) == ()
+    monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: None)
+    assert claimed_by_sources(a) == ()  # where the package of checks is not installed
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from hypothesis.strategies import SearchStrategy, one_of
 
 from proofs_checks.support.census import census
 from proofs_checks.support.measured_instances import reference
-from symgauge.accounting import account_for, describe, natural_inputs
+from symgauge import subject_of
+from symgauge.accounting import account
 from symgauge.architecture import Architecture, Latent, Rotary
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
 from symgauge.claims import EvidenceLog, at_least, checks, equal, for_all
@@ -78,10 +79,10 @@ def unreached(fibre: FibreDimension) -> list[str]:
 
 def explained(a: Architecture) -> bool:
     """The exact nullity is the formula's, and the families' generators span the kernel; a rank must be settled."""
-    module, a, layout = describe(a)
-    fibre = dimension(module, natural_inputs(a), rounds=ROUNDS).require_decided()
+    subject = subject_of(a)
+    fibre = dimension(subject.module, subject.inputs, rounds=ROUNDS).require_decided()
     assume(a.experts is None or not unreached(fibre))
-    found = account_for(module, natural_inputs(a), a, layout, fibre=fibre)
+    found = account(subject, fibre=fibre)
     return found.complete and fibre.nullity == evaluate(formula(a), a)
 
 

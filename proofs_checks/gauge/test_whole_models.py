@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from proofs_checks.support.census import Census, census
+from proofs_checks.support.factor_count import factor_count
 from proofs_checks.support.group_elements import head_element
 from proofs_checks.support.small_architectures import BIASES, EPSILON, parameters
 from proofs_checks.support.symbolic_evidence import record_identity
@@ -22,7 +23,7 @@ from symgauge.models.reference import random_parameters
 from symgauge.numeric import action, assert_changes, measure_invariance, random_inputs
 from symgauge.profiles import scale
 from symgauge.symbolic.dimensions import bert_model, gpt2_model, llama_model
-from symgauge.symmetries import DiscreteSymmetry, Symmetry, discrete_families, families, paper_dimension
+from symgauge.symmetries import DiscreteSymmetry, Symmetry, discrete_families, families
 from symgauge.symmetries import dimension as families_dimension
 from symgauge.symmetries.symbols import evaluate
 from symgauge.wiring import wire
@@ -96,7 +97,7 @@ def llama_formula(epsilon: bool = True) -> Callable[[Architecture], int]:
 
 
 def record_census(evidence: EvidenceLog, summary: str, found: Census) -> None:
-    paper = [evaluate(paper_dimension(a.architecture), a.architecture) for a in found.accounts]
+    paper = [evaluate(factor_count(a.architecture), a.architecture) for a in found.accounts]
     evidence.exact(summary, figures=found.figures | {"paper's count": paper}, cases=found.cases)
     last = [next(f.gain for f in reversed(account.families) if f.gain) for account in found.accounts]
     evidence.control(
@@ -195,7 +196,7 @@ def test_headline(evidence: EvidenceLog) -> None:
     qwen2 = llama.replace(query_bias=True, key_bias=True, value_bias=True, name="qwen2")
     qwen3 = llama.replace(qk_norm=True, name="qwen3")
     found = census([gpt2, bert, llama, qwen2, qwen3], lambda a: evaluate(families_dimension(a), a))
-    claimed = [evaluate(paper_dimension(a.architecture), a.architecture) for a in found.accounts]
+    claimed = [evaluate(factor_count(a.architecture), a.architecture) for a in found.accounts]
     nullity = [a.fibre.nullity for a in found.accounts]
     evidence.exact(
         "the exact dimension of the fibre is the dimension of the claimed group (GPT-2, BERT, LLaMA, Qwen2, Qwen3)",

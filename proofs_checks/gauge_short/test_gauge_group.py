@@ -9,6 +9,7 @@ import torch
 from proofs_checks.support.census import census
 from proofs_checks.support.exact_function import ExactFunction
 from proofs_checks.support.explicit_attention import same, scalar
+from proofs_checks.support.factor_count import factor_count
 from proofs_checks.support.group_elements import only_layer
 from proofs_checks.support.head_identifiability import SILENT, record_sectors_factorise, record_weights_identified
 from proofs_checks.support.maximality_counterexamples import record_counterexamples
@@ -27,7 +28,6 @@ from symgauge.numeric import action, assert_changes, measure_invariance, random_
 from symgauge.symbolic import lie_algebra as lie
 from symgauge.symbolic.tangent import random_attention
 from symgauge.symmetries import dimension as families_dimension
-from symgauge.symmetries import paper_dimension
 from symgauge.symmetries.catalogue.stream_permutation import StreamPermutation
 from symgauge.symmetries.symbols import evaluate
 from symgauge.wiring import wire
@@ -44,7 +44,7 @@ def test_complete_group(evidence: EvidenceLog) -> None:
         Architecture(5, 2, 2, 3, context=3, residual=False, rotary=rotary, qk_norm=True, norm="rms", **EPSILON),
     ]
     found = census(parts, lambda a: evaluate(families_dimension(a), a))
-    claimed = [evaluate(paper_dimension(a), a) for a in parts]
+    claimed = [evaluate(factor_count(a), a) for a in parts]
     evidence.exact(
         "the exact fibre of these parts of models has the dimension of the claimed group",
         [a.fibre.nullity for a in found.accounts] == claimed and not same(scalar(0), scalar(1), tokens=3, cases=8),

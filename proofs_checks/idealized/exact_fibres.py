@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from proofs_checks.idealized import dimension_formulas as formulas
 from proofs_checks.idealized.model import IdealizedModel, architecture
-from symgauge.accounting import account_for, generators
+from symgauge.accounting import account
 from symgauge.architecture import Architecture
 from symgauge.arithmetic.finite_field import FiniteField, Residues
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
@@ -22,7 +22,9 @@ from symgauge.exact.dimension import dimension
 from symgauge.exact.point import random_point
 from symgauge.exact.probes import Inputs, Tokens, Vectors
 from symgauge.exact.rank import Echelon
+from symgauge.generators import generators
 from symgauge.models.reference import forward, reference_layout
+from symgauge.subjects import Subject
 from symgauge.symmetries import families
 from symgauge.wiring import wire
 
@@ -124,20 +126,20 @@ def measure(case: Case) -> Measured:
     """The fibre through a random point in exact arithmetic, explained by families unless the inputs are pinned."""
     a = case.architecture
     if case.kind == "pinned":
-        found = dimension(PinnedInputs(a), Vectors(case.length, case.d), seed=case.seed)
-        return Measured(case, found.parameters, found.nullity, None, 0, 0)
+        fibre = dimension(PinnedInputs(a), Vectors(case.length, case.d), seed=case.seed)
+        return Measured(case, fibre.parameters, fibre.nullity, None, 0, 0)
     inputs: Inputs = Vectors(case.length, case.vocabulary)
     module: IdealizedModel = RealInputs(a)
     if case.kind == "tokens":
         inputs, module = Tokens(case.vocabulary, case.length), IdealizedModel(a)
-    account = account_for(module, inputs, a, reference_layout(module, a), seed=case.seed)
-    outside = {share.name: share.violations for share in account.families}
+    found = account(Subject(module, inputs, a, reference_layout(module, a)), seed=case.seed)
+    outside = {share.name: share.violations for share in found.families}
     of_tokens = sum(count for name, count in outside.items() if name.startswith("token-"))
     return Measured(
         case,
-        account.fibre.parameters,
-        account.fibre.nullity,
-        account.explained,
+        found.fibre.parameters,
+        found.fibre.nullity,
+        found.explained,
         sum(outside.values()) - of_tokens,
         of_tokens,
     )

@@ -29,7 +29,7 @@ class Network:
     notes: tuple[str, ...] = ()
 
 
-def network(target: str, *, seed: int = 0, traceback: bool = False) -> Network:
+def network(target: str, *, seed: int = 0) -> Network:
     """The model that a command line names.
 
     A model folder with safetensors weights is loaded in float64; a config.json alone makes a small random instance; a
@@ -45,9 +45,9 @@ def network(target: str, *, seed: int = 0, traceback: bool = False) -> Network:
             f"{folder} holds pickled weights only, which are not opened because loading them can run any code; save "
             "the model as safetensors"
         )
-    from symgauge.targets import resolve
+    from symgauge.subjects import subject_of
 
-    found = resolve(target, seed=seed, traceback=traceback)
+    found = subject_of(target, seed=seed)
     if not isinstance(found.inputs, Tokens):
         raise InvalidInput(f"{target} takes vectors; next-token models take tokens")
     notes = found.notes or (("the parameters are random",) if not target.rpartition(":")[0].endswith(".py") else ())

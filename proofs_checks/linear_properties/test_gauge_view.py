@@ -13,8 +13,7 @@ from proofs_checks.linear_properties.floating import Representation
 from proofs_checks.linear_properties.model import Model
 from proofs_checks.linear_properties.network import hidden_states, random_contexts, unembedding
 from proofs_checks.support.symbolic_evidence import proves
-from symgauge import Tokens, account_for, dimension
-from symgauge.accounting import describe, natural_inputs
+from symgauge import Tokens, account, dimension, subject_of
 from symgauge.architecture import Architecture
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
@@ -108,11 +107,10 @@ def test_transformer_head(evidence: EvidenceLog) -> None:
         a = Architecture(
             width, 1, 2, 1, vocabulary=2 * width + 2, context=3, tied=tied, position_table=table, **NORMS[name]
         )
-        module, architecture, layout = describe(a)
-        inputs, shares = natural_inputs(a), []
+        subject, shares = subject_of(a), []
         for output in OUTPUTS:
-            found = dimension(module, inputs, output=output, primes=DEFAULT_PRIMES[:1])
-            shares.append(account_for(module, inputs, architecture, layout, fibre=found, output=output))
+            found = dimension(subject, output=output, primes=DEFAULT_PRIMES[:1])
+            shares.append(account(subject, fibre=found, output=output))
             bounds.append(found.failure_bound)
         unexplained += [share.unexplained + (not share.decided) for share in shares]
         gained.append(shares[1].fibre.nullity - shares[0].fibre.nullity)

@@ -8,6 +8,7 @@ from typing import Any
 from sympy import latex
 
 from proofs_checks.production.stated_numbers import stated
+from proofs_checks.support.factor_count import factor_count
 from proofs_checks.support.measured_instances import Instance
 from symgauge.architecture import Architecture
 from symgauge.claims import Claim, EvidenceLog, at_least, equal
@@ -43,7 +44,7 @@ def _at_full_size(evidence: EvidenceLog, claim: Claim, by_hand: Dimension | None
     figures: dict[str, Any] = {
         "parameters": equal(full.parameters, parameters),
         "dimension": equal(full.dimension, dimension),
-        "the paper's count": full.paper,
+        "the paper's count": symbols.evaluate(factor_count(full.architecture), full.architecture),
         "formula": f"${latex(full.formula)}$",
     }
     if by_hand is not None:

@@ -7,12 +7,13 @@ from functools import lru_cache
 
 from torch import nn
 
-from symgauge.accounting import Account, account_for, describe, generators, natural_inputs
+from symgauge.accounting import Account, account
 from symgauge.architecture import Architecture
 from symgauge.arithmetic.finite_field import Residues
 from symgauge.exact.dimension import dimension
 from symgauge.exact.rank import Echelon
-from symgauge.layout import Layout
+from symgauge.generators import generators
+from symgauge.subjects import subject_of
 from symgauge.symmetries import dimension as formula
 from symgauge.symmetries import families
 from symgauge.symmetries.first_layer import surplus
@@ -29,25 +30,26 @@ class Instance:
 
     label: str
     account: Account
-    layout: Layout
     formula: int
 
     def unexplained_without(self, family: str) -> int:
         """Directions that nothing explains once a family is left out."""
-        a, fibre = self.account.architecture, self.account.fibre
+        a, layout, fibre = self.account.architecture, self.account.subject.layout, self.account.fibre
         assert a is not None
+        assert layout is not None
         known = Echelon(fibre.echelon.field, fibre.parameters)
         for symmetry in families(a):
             if symmetry.name != family:
-                known.add(Residues(generators(symmetry, a, wire(a), self.layout, fibre.theta, known.field)))
+                known.add(Residues(generators(symmetry, a, wire(a), layout, fibre.theta, known.field)))
         return fibre.nullity - known.rank
 
 
 def measure(label: str, target: Architecture | nn.Module) -> Instance:
-    module, a, layout = describe(target)
-    fibre = dimension(module, natural_inputs(a), rounds=ROUNDS)
-    account = account_for(module, natural_inputs(a), a, layout, fibre=fibre)
-    return Instance(label, account, layout, evaluate(formula(a), a) + surplus(a))
+    subject = subject_of(target)
+    fibre = dimension(subject.module, subject.inputs, rounds=ROUNDS)
+    a = subject.architecture
+    assert a is not None
+    return Instance(label, account(subject, fibre=fibre), evaluate(formula(a), a) + surplus(a))
 
 
 @lru_cache

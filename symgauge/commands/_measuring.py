@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from symgauge.commands._output import print_json
 
-    from symgauge.exact.result import FibreDimension
-    from symgauge.full_size import FullSize
-    from symgauge.targets import Target
+if TYPE_CHECKING:
+    from symgauge.subjects import Subject
 
 UNDECIDED = 1
-WIDTH = 110
 SILENT = 5.0
 """Seconds that a run may take without being announced."""
 PAUSE = 20.0
@@ -90,36 +86,37 @@ class Options:
             raise InvalidInput(f"--primes {primes!r}: write integers separated by commas") from None
         return cls(output, point, check_primes(chosen), device, seed, rounds, json, traceback)  # type: ignore[arg-type]
 
+    @property
+    def measuring(self) -> dict[str, Any]:
+        """What the library's measurements take of it."""
+        names = ("output", "point", "primes", "device", "seed", "rounds")
+        return {name: getattr(self, name) for name in names}
+
+
+def subject(target: str, inputs: str, options: Options, as_is: bool = False) -> Subject:
+    """What the command line names. Raises InvalidInput and UnsupportedModel for what cannot be measured."""
+    from symgauge.measurement import PARAMETERS
+    from symgauge.subjects import subject_of
+    from symgauge.subjects.inputs import parse_inputs
+
+    wanted = parse_inputs(inputs) if inputs else None
+    return subject_of(target, wanted, seed=options.seed, parameters=PARAMETERS[options.point], as_is=as_is)
+
 
 @contextmanager
-def quiet_stdout(options: Options) -> Iterator[None]:
-    """With --json nothing but the result may reach stdout, whatever the user's code prints."""
-    with contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext():
-        yield
+def progress(subject: Subject, options: Options) -> Iterator[Callable[[str, int, int], None]]:
+    """Around a measurement: what it will take said before, and where it is, on stderr; yields what is to be called.
 
-
-def measured(target: Target, options: Options, parameters: str = "trained", outputs: str = "") -> FibreDimension:
-    """The exact fibre dimension of a target, with what it will take said before, and progress, on stderr.
-
-    Raises InvalidInput if the point asked for is not there, or the machine has not memory enough.
+    Raises InvalidInput if the machine has not memory enough, and ForeignError for what the module raises.
     """
-    from symgauge.errors import InvalidInput
+    from symgauge.blame import blaming
     from symgauge.estimate import estimate
-    from symgauge.measurement import dimension
-    from symgauge.targets import blaming
 
-    if options.point == "own" and target.no_own_point:
-        raise InvalidInput(f"{target.no_own_point}; leave --point out for a random one")
-    name = target.name
-    expected = estimate(target.module, target.inputs, len(options.primes))
+    expected = estimate(subject.module, subject.inputs, len(options.primes))
     if expected.seconds > SILENT:
-        print(f"symgauge: {name}, {expected}", file=sys.stderr, flush=True)
-    with _progress(options) as progress, blaming(f"running {name}", target.module, options.traceback):
-        return dimension(
-            target.module, target.inputs, seed=options.seed, primes=options.primes, output=options.output,
-            point=options.point, device=options.device, rounds=options.rounds, progress=progress,
-            parameters=parameters, outputs=outputs.split(",") if outputs else None,
-        )  # fmt: skip
+        print(f"symgauge: {subject.name}, {expected}", file=sys.stderr, flush=True)
+    with _progress(options) as show, blaming(f"running {subject.name}", subject.module):
+        yield show
 
 
 @contextmanager
@@ -168,86 +165,15 @@ def _lines() -> Iterator[Callable[[str, int, int], None]]:
         writer.join()
 
 
-def console() -> Console:
-    """Where tables go: the terminal's own width, a fixed one elsewhere."""
-    from rich.console import Console
-
-    return Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False, markup=False)
-
-
-def print_table(columns: list[str], rows: list[list[str]], title: str = "") -> None:
-    """The first column on the left, numbers on the right."""
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE, title=title or None, title_justify="left", show_header=any(columns))
-    for i, column in enumerate(columns):
-        table.add_column(column, justify="right" if i else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    console().print(table)
-
-
-def summary(fibre: FibreDimension) -> list[list[str]]:
-    """Rows of what was found and how."""
-    share = 100 * fibre.nullity / fibre.parameters
-    used = "all there are" if fibre.exhausted else "positions"
-    return [
-        ["parameters", f"{fibre.parameters:,}"],
-        ["rank", f"{fibre.rank:,}"],
-        ["nullity (fibre dimension)", f"{fibre.nullity:,} ({share:.1f} %)"],
-        ["output", fibre.output],
-        ["primes", ", ".join(map(str, fibre.primes))],
-        ["seed", str(fibre.seed)],
-        ["probes", f"{fibre.probes:,} {used}"],
-        ["failure bound", f"{fibre.failure_bound:.1e}{_conditions(fibre)}"],
-        ["second witness", _witness(fibre)],
-        *([["generic rank", f"{fibre.generic_rank:,}{_singular(fibre)}"]] if fibre.generic_rank is not None else []),
-        ["seconds", f"{fibre.seconds:.1f}"],
-    ]
-
-
-def _conditions(fibre: FibreDimension) -> str:
-    """What the bound supposes, in a word."""
-    return f", if {', '.join(fibre.conditional_on)} have no other relations" if fibre.conditional_on else ""
-
-
-def _singular(fibre: FibreDimension) -> str:
-    return " (the module's own point is singular: the nullity is an upper bound only)" if fibre.singular else ""
-
-
-def _witness(fibre: FibreDimension) -> str:
-    """What float64 says of the rank."""
-    if fibre.float_rank is None:
-        return f"none: {fibre.witness}"
-    verdict = "agrees" if fibre.float_rank == fibre.rank else f"contradicts, with rank {fibre.float_rank:,}"
-    return f"float64 {verdict}, gap {fibre.gap:.0e}"
-
-
-def print_full_size(full: FullSize) -> None:
-    """The formula's parts at full size."""
-    rows = [[s.name, str(s.formula), f"{s.dimension:,}"] for s in full.shares if s.dimension]
-    rows.append(["all", str(full.formula), f"{full.dimension:,}"])
-    rows.append(["the gauge paper's count", str(full.paper_formula), f"{full.paper:,}"])
-    title = f"{full.architecture.name} at full size, {full.parameters:,} parameters: known symmetries by formula"
-    print_table(["family", "formula", "dimension"], rows, title)
-
-
-def full_size_of(target: Target, options: Options) -> FullSize | None:
-    """The formula at full size, where the target stands for something larger."""
-    from symgauge.full_size import full_size
-
-    return full_size(target.full_size, options.output) if target.full_size is not None else None
-
-
-def report(options: Options, data: dict[str, Any], show: Callable[[], None], reason: str) -> None:
-    """Print a result as JSON or with ``show``; with a reason for doubt, say it and end with exit status 1."""
-    from symgauge.commands._output import print_json
-
+def report(options: Options, data: dict[str, Any], parts: Iterable[Any], reason: str) -> None:
+    """Print a result as JSON, or its parts as text; with a reason for doubt, say it and end with exit status 1."""
     if options.json:
         print_json({**data, "decided": not reason, "reason": reason})
     else:
-        show()
+        from symgauge.printing.tables import console
+
+        for part in parts:
+            console().print(part)
     if reason:
         print(f"undecided: {reason}", file=sys.stderr)
         raise typer.Exit(UNDECIDED)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sys
+import traceback as tracebacks
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +16,23 @@ JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing 
 Selection = Annotated[
     list[str] | None, typer.Argument(metavar="[SELECT]...", help="Claims by id, prefix or glob; all without it.")
 ]
+
+
+@contextmanager
+def foreign_code(json: bool, traceback: bool) -> Iterator[None]:
+    """Around what runs a user's code: with --json nothing but the result may reach stdout, whatever that code prints;
+    of what it raises, the traceback is shown on stderr or, where there may be more to see than its place, offered."""
+    from symgauge.errors import ForeignError, SymgaugeError
+
+    with contextlib.redirect_stdout(sys.stderr) if json else contextlib.nullcontext():
+        try:
+            yield
+        except SymgaugeError as error:
+            if traceback and error.__cause__ is not None:
+                tracebacks.print_exception(error.__cause__, file=sys.stderr)
+            elif isinstance(error, ForeignError):
+                raise ForeignError(f"{error} (--traceback shows all of it)") from error
+            raise
 
 
 def print_json(data: Any) -> None:

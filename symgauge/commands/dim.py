@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from symgauge.commands import _measuring as m
-from symgauge.commands._output import JsonFlag
+from symgauge.commands._output import JsonFlag, foreign_code
 
 
 def command(
@@ -26,7 +26,8 @@ def command(
     Exit status: 0 decided, 1 undecided (the rank did not settle, or primes disagree), 2 for input that cannot be used.
     """
     from symgauge.errors import Undecided
-    from symgauge.targets import resolve
+    from symgauge.full_size import full_size
+    from symgauge.measurement import dimension
 
     options = m.Options.checked(
         output=output, point=point, primes=primes, device=device, seed=seed, rounds=rounds, json=json,
@@ -34,22 +35,18 @@ def command(
     )  # fmt: skip
     data: dict[str, object] = {"target": target}
     try:
-        with m.quiet_stdout(options):
-            found = resolve(target, inputs=inputs, seed=seed, traceback=traceback, point=point, as_is=as_is)
-            fibre, full = m.measured(found, options, parameters, outputs), m.full_size_of(found, options)
+        with foreign_code(json, traceback):
+            found = m.subject(target, inputs, options, as_is)
+            with m.progress(found, options) as progress:
+                fibre = dimension(
+                    found, parameters=parameters, outputs=outputs.split(",") if outputs else None, progress=progress,
+                    **options.measuring,
+                )  # fmt: skip
     except Undecided as error:
-        m.report(options, data, lambda: None, str(error))
+        m.report(options, data, [], str(error))
         return
+    full = None if found.full_size is None else full_size(found.full_size, fibre.output)
+    notes = [*found.notes, *fibre.notes]
     data |= {"module": found.name, "inputs": str(found.inputs)}
-    data |= {**fibre.as_dict(), "notes": [*found.notes, *fibre.notes], "full_size": full and full.as_dict()}
-
-    def show() -> None:
-        for note in (*found.notes, *fibre.notes):
-            m.console().print(note)
-        m.print_table(["", ""], m.summary(fibre))
-        rows = [[name, f"{count:,}", f"{fibre.by_tensor[name]:,}"] for name, count in fibre.names]
-        m.print_table(["tensor", "entries", "kernel takes part in"], rows)
-        if full is not None:
-            m.print_full_size(full)
-
-    m.report(options, data, show, fibre.doubt)
+    data |= {**fibre.as_dict(), "notes": notes, "full_size": full and full.as_dict()}
+    m.report(options, data, [*notes, fibre, *([] if full is None else [full])], fibre.doubt)

@@ -15,10 +15,10 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from symgauge.blame import place, said
-from symgauge.errors import InvalidInput, SymgaugeError, Undecided, UnsupportedOperation
+from symgauge.errors import ForeignError, InvalidInput, SymgaugeError, Undecided, UnsupportedOperation
 from symgauge.exact.evaluation import Evaluation
+from symgauge.exact.parameter_function import ParameterFunction
 from symgauge.exact.probes import Tokens
-from symgauge.exact.subject import Subject
 from symgauge.plain import float64, prepare
 from symgauge.private import private_copy
 
@@ -33,68 +33,70 @@ _FLOOR = 1e-12
 
 
 def check_agreement(evaluation: Evaluation, seed: int) -> None:
-    """Find the batch axis of each output of the subject, and compare the exact run with the plain one.
+    """Find the batch axis of each output of the function, and compare the exact run with the plain one.
 
     Raises:
         InvalidInput: the plain module fails; its inputs see one another; a number for the whole batch; randomness.
         UnsupportedOperation: the exact run gives other values. Undecided: values that are not finite.
     """
-    subject, theta = evaluation.subject, evaluation.theta
-    batch = subject.inputs.draw(_BATCH, torch.Generator().manual_seed(seed)).to(theta.device)
-    if isinstance(subject.inputs, Tokens):
-        batch[0] = subject.inputs.vocabulary - 1  # a vocabulary larger than the module's table is found at once
-    plain = private_copy(subject.plain)
-    prepare(plain, [name for name, _ in subject.counted], theta, theta.device)
-    together = _run(subject, plain, batch)
-    alone = [_run(subject, plain, x[None]) for x in batch]
-    again = _run(subject, plain, batch)
+    function, theta = evaluation.function, evaluation.theta
+    batch = function.inputs.draw(_BATCH, torch.Generator().manual_seed(seed)).to(theta.device)
+    if isinstance(function.inputs, Tokens):
+        batch[0] = function.inputs.vocabulary - 1  # a vocabulary larger than the module's table is found at once
+    plain = private_copy(function.plain)
+    prepare(plain, [name for name, _ in function.counted], theta, theta.device)
+    together = _run(function, plain, batch)
+    alone = [_run(function, plain, x[None]) for x in batch]
+    again = _run(function, plain, batch)
     if not together:
-        raise InvalidInput(f"{subject.name} returns no tensor of real numbers")
+        raise InvalidInput(f"{function.name} returns no tensor of real numbers")
     if not _same(together, again):
-        raise _unsteady(subject, plain, batch)
-    subject.axes = {
-        name: axis for name in together if (axis := _batch_axis(subject, name, together, alone)) is not None
+        raise _unsteady(function, plain, batch)
+    function.axes = {
+        name: axis for name in together if (axis := _batch_axis(function, name, together, alone)) is not None
     }
-    if not subject.axes:
-        raise InvalidInput(f"no output of {subject.name} depends on its input and counts the inputs of a batch")
-    for name, axis in subject.axes.items():
+    if not function.axes:
+        raise InvalidInput(f"no output of {function.name} depends on its input and counts the inputs of a batch")
+    for name, axis in function.axes.items():
         if not all(bool(torch.isfinite(x).all()) for x in (together[name],)):
             raise Undecided(
-                f"output {name!r} of {subject.name} is not finite in float64 at this point, so "
+                f"output {name!r} of {function.name} is not finite in float64 at this point, so "
                 "branches (ReLU, top-k, masks) "
                 "cannot be trusted; pass another seed"
             )
         if not all(_close(together[name].select(axis, i), alone[i][name].select(axis, 0)) for i in range(_BATCH)):
-            if not all(_same(together, _run(subject, plain, batch)) for _ in range(_REPEATS)):
-                raise _unsteady(subject, plain, batch)
-            raise InvalidInput(f"the inputs of a batch see one another in {subject.name}{_hint(subject, plain, batch)}")
+            if not all(_same(together, _run(function, plain, batch)) for _ in range(_REPEATS)):
+                raise _unsteady(function, plain, batch)
+            raise InvalidInput(
+                f"the inputs of a batch see one another in {function.name}{_hint(function, plain, batch)}"
+            )
     shadows = evaluation(batch, watched=True)
-    for name, jet in zip(subject.axes, shadows, strict=True):
+    for name, jet in zip(function.axes, shadows, strict=True):
         if not bool(torch.isfinite(jet.shadow).all()):
             raise Undecided(
-                f"output {name!r} of {subject.name} is finite by itself and not in the exact run's "
+                f"output {name!r} of {function.name} is finite by itself and not in the exact run's "
                 "float64 reference, so "
                 "its branches cannot be trusted; write masks as −inf or a large negative number before a softmax"
             )
-        if not _close(jet.shadow, together[name].movedim(subject.axes[name], 0)):
+        if not _close(jet.shadow, together[name].movedim(function.axes[name], 0)):
             raise UnsupportedOperation(
-                f"{subject.name} computes something else in exact arithmetic than by itself (output "
+                f"{function.name} computes something else in exact arithmetic than by itself (output "
                 f"{name!r} differs by "
-                f"{float((jet.shadow - together[name].movedim(subject.axes[name], 0)).abs().max()):.1e}): it reads "
+                f"{float((jet.shadow - together[name].movedim(function.axes[name], 0)).abs().max()):.1e}): it reads "
                 "weights or state in a way that is not followed; take weights from registered parameters in every call"
             )
 
 
-def _unsteady(subject: Subject, plain: nn.Module, batch: Tensor) -> InvalidInput:
+def _unsteady(function: ParameterFunction, plain: nn.Module, batch: Tensor) -> InvalidInput:
     with _Random() as seen:
-        _run(subject, plain, batch)
+        _run(function, plain, batch)
     why = "it keeps what it saw before, or draws random numbers outside of torch"
     if seen.names:
         why = f"it draws random numbers ({', '.join(sorted(seen.names))})"
     if any("dropout" in name or "bernoulli" in name for name in seen.names):
         why = "dropout is active although the module is in evaluation mode (pass training=self.training to F.dropout)"
     return InvalidInput(
-        f"{subject.name} gives another output when it is run again on the same input, so it is no "
+        f"{function.name} gives another output when it is run again on the same input, so it is no "
         f"function to measure: {why}"
     )
 
@@ -112,37 +114,39 @@ class _Random(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-def _run(subject: Subject, plain: nn.Module, batch: Tensor) -> dict[str, Tensor]:
+def _run(function: ParameterFunction, plain: nn.Module, batch: Tensor) -> dict[str, Tensor]:
     try:
         with float64(), torch.no_grad(), torch.random.fork_rng(devices=[]):
             torch.seed()
-            return {name: x.detach().double() for name, x in subject.call(plain, batch).items()}
+            return {name: x.detach().double() for name, x in function.call(plain, batch).items()}
     except SymgaugeError:
         raise
     except Exception as error:
-        takes = _describe(subject)
-        raise InvalidInput(
-            f"running {subject.name} on {takes} raised {said(error)}{place(error, plain)}{_advice(subject, error)}"
+        takes = _describe(function)
+        raise ForeignError(
+            f"running {function.name} on {takes} raised {said(error)}{place(error, plain)}{_advice(function, error)}"
         ) from error
 
 
-def _describe(subject: Subject) -> str:
-    inputs = subject.inputs
+def _describe(function: ParameterFunction) -> str:
+    inputs = function.inputs
     values = {f.name: getattr(inputs, f.name) for f in dataclasses.fields(inputs)}
     sizes = ", ".join(f"{name}={value!r}" for name, value in values.items() if value not in (None, 0))
     return f"{type(inputs).__name__}({sizes})"
 
 
-def _advice(subject: Subject, error: Exception) -> str:
+def _advice(function: ParameterFunction, error: Exception) -> str:
     text = str(error)
-    if not isinstance(subject.inputs, Tokens) and ("indices" in text or "embedding" in text):
+    if not isinstance(function.inputs, Tokens) and ("indices" in text or "embedding" in text):
         return "; a module that looks embeddings up takes symgauge.Tokens(vocabulary, length)"
-    if isinstance(subject.inputs, Tokens) and isinstance(error, IndexError):
+    if isinstance(function.inputs, Tokens) and isinstance(error, IndexError):
         return "; the vocabulary or the length is larger than the module's table"
     return ""
 
 
-def _batch_axis(subject: Subject, name: str, together: dict[str, Tensor], alone: list[dict[str, Tensor]]) -> int | None:
+def _batch_axis(
+    function: ParameterFunction, name: str, together: dict[str, Tensor], alone: list[dict[str, Tensor]]
+) -> int | None:
     """The axis that has three entries for three inputs and one for one; None for an output that never changes."""
     many, one = together[name], alone[0].get(name)
     axes = []
@@ -155,11 +159,11 @@ def _batch_axis(subject: Subject, name: str, together: dict[str, Tensor], alone:
             return axes[0]
     if len(axes) > 1:
         raise InvalidInput(
-            f"output {name!r} of {subject.name} compares the inputs of a batch with one another (shape "
+            f"output {name!r} of {function.name} compares the inputs of a batch with one another (shape "
             f"{tuple(many.shape)} for {_BATCH} inputs), so it is no function of one input; name others by outputs="
         )
     raise InvalidInput(
-        f"output {name!r} of {subject.name} has the shape {tuple(many.shape)} for {_BATCH} inputs and "
+        f"output {name!r} of {function.name} has the shape {tuple(many.shape)} for {_BATCH} inputs and "
         f"{tuple(one.shape) if one is not None else 'nothing'} for one: it has no entries for each "
         "input (a loss?); measure "
         "the function itself, such as logits"
@@ -171,17 +175,17 @@ def _reads(many: Tensor, alone: list[dict[str, Tensor]], name: str) -> bool:
     return not all(name in x and _close(many, x[name]) for x in alone)
 
 
-def _hint(subject: Subject, plain: nn.Module, batch: Tensor) -> str:
+def _hint(function: ParameterFunction, plain: nn.Module, batch: Tensor) -> str:
     """What to do where inputs see one another: another batch axis, if that mends it."""
-    inputs = subject.inputs
+    inputs = function.inputs
     other = 1 - inputs.batch_axis
     wanted = f"pass {type(inputs).__name__}(…, batch_axis={other})"
     if batch.dim() >= 2:
-        twin = copy.copy(subject)
+        twin = copy.copy(function)
         twin.inputs = dataclasses.replace(inputs, batch_axis=other)
         try:
             together, alone = _run(twin, plain, batch), [_run(twin, plain, x[None]) for x in batch]
-            name = next(iter(subject.axes))
+            name = next(iter(function.axes))
             pairs = [(together[name].select(other, i), alone[i][name].select(other, 0)) for i in range(_BATCH)]
             if all(_close(a, b) for a, b in pairs):
                 return f", because it takes the batch on axis {other} (time first, torch's default): {wanted}"

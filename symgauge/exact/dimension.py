@@ -20,11 +20,11 @@ from symgauge.exact.agreement import check_agreement
 from symgauge.exact.evaluation import Evaluation
 from symgauge.exact.jacobian import JacobianRows
 from symgauge.exact.jumps import jumping
+from symgauge.exact.parameter_function import Chosen, Counted, ParameterFunction
 from symgauge.exact.point import random_point, with_rooted_embeddings
 from symgauge.exact.probes import Inputs, Tokens
 from symgauge.exact.rank import Echelon
 from symgauge.exact.result import FibreDimension, Output, PointRank
-from symgauge.exact.subject import Chosen, Counted, Subject
 from symgauge.exact.threads import few_threads
 
 _EXTRA = 12
@@ -195,23 +195,23 @@ def dimension(
             raise InvalidInput(f"{name} must be {' or '.join(map(repr, words))}, not {value!r}")
     primes = check_primes(primes)
     began = time.perf_counter()
-    subject = Subject(module, inputs, parameters, outputs, device)
+    function = ParameterFunction(module, inputs, parameters, outputs, device)
     asked, seed = seed, seed % _SEEDS
-    with few_threads(subject.size):
+    with few_threads(function.size):
         if point == "own":
-            theta = subject.own_point()
-            check_agreement(_evaluation(subject, theta, primes[0], seed, device), seed)
+            theta = function.own_point()
+            check_agreement(_evaluation(function, theta, primes[0], seed, device), seed)
         else:
-            theta = _random_point(subject, primes, seed, device)
+            theta = _random_point(function, primes, seed, device)
 
-        generic_theta = None if point == "random" else _random_point(subject, primes, seed, device)
+        generic_theta = None if point == "random" else _random_point(function, primes, seed, device)
 
         def search(i: int, theta: Tensor) -> _Search:
             key = seed + 1000 * i
-            evaluation = _evaluation(subject, theta, primes[i], key, device)
+            evaluation = _evaluation(function, theta, primes[i], key, device)
             other = None
             if generic_theta is not None and theta is not generic_theta:
-                other = _evaluation(subject, generic_theta, primes[i], key, device)
+                other = _evaluation(function, generic_theta, primes[i], key, device)
             found = _Search(evaluation, output, key, rounds, progress, other)
             found.settle()
             found.cross()
@@ -225,27 +225,27 @@ def dimension(
                 each.share(best)
                 each.settle()
         generic = None if generic_theta is None else search(0, generic_theta).rank
-        return _result(subject, theta, searches, asked, output, time.perf_counter() - began, generic)
+        return _result(function, theta, searches, asked, output, time.perf_counter() - began, generic)
 
 
-def _evaluation(subject: Subject, theta: Tensor, prime: int, key: int, device: str) -> Evaluation:
-    return Evaluation(subject, theta.to(device), Calculus(FiniteField(prime, key)))
+def _evaluation(function: ParameterFunction, theta: Tensor, prime: int, key: int, device: str) -> Evaluation:
+    return Evaluation(function, theta.to(device), Calculus(FiniteField(prime, key)))
 
 
-def _random_point(subject: Subject, primes: Sequence[int], seed: int, device: str) -> Tensor:
+def _random_point(function: ParameterFunction, primes: Sequence[int], seed: int, device: str) -> Tensor:
     """A random point; of a piecewise function, that of a few at which the most units are well on both sides."""
-    first = random_point(subject, seed)
-    evaluation = _evaluation(subject, first, primes[0], seed, device)
+    first = random_point(function, seed)
+    evaluation = _evaluation(function, first, primes[0], seed, device)
     check_agreement(evaluation, seed)
-    first = with_rooted_embeddings(subject, first, primes, seed, device)
+    first = with_rooted_embeddings(function, first, primes, seed, device)
     if not evaluation.record.sides:
         return first
-    batch = subject.inputs.draw(_WATCHED, torch.Generator().manual_seed(seed))
+    batch = function.inputs.draw(_WATCHED, torch.Generator().manual_seed(seed))
     best, fewest = first, (math.inf, math.inf)
     for i in range(_POINTS):
         other = seed + 7919 * i
-        theta = with_rooted_embeddings(subject, random_point(subject, other), primes, other, device) if i else first
-        record = _evaluation(subject, theta, primes[0], seed, device).watch(batch)
+        theta = with_rooted_embeddings(function, random_point(function, other), primes, other, device) if i else first
+        record = _evaluation(function, theta, primes[0], seed, device).watch(batch)
         stuck = sum(len(p.never_above) + len(p.never_below) for p in pieces(record))
         crossed = [sides.stuck(_OFTEN) for sides in record.sides.values() if sides.moves and not sides.ordered]
         rare = sum(int((above | below).sum()) for _, above, below in crossed)
@@ -257,7 +257,7 @@ def _random_point(subject: Subject, primes: Sequence[int], seed: int, device: st
 
 
 def _result(
-    subject: Subject,
+    function: ParameterFunction,
     theta: Tensor,
     searches: Sequence[_Search],
     seed: int,
@@ -269,10 +269,10 @@ def _result(
     best = max(range(len(points)), key=lambda i: points[i].rank)
     search = searches[best]
     echelon, rank, record = search.rows.echelon, points[best].rank, search.evaluation.record
-    names = tuple((name, p.numel()) for name, p in subject.counted)
+    names = tuple((name, p.numel()) for name, p in function.counted)
     used = [sequence for sequence, _ in search.rows.used]
     moving, sites = jumping(record, echelon)
-    notes = list(subject.notes)
+    notes = list(function.notes)
     for module, _ in record.branches.items():
         notes.append(
             f"Python code branches on a value that depends on parameters, in {module}; the float64 "
@@ -305,8 +305,8 @@ def _result(
         theta=theta,
         names=names,
         echelon=echelon,
-        subject=subject,
-        inputs=torch.stack(used) if used else subject.inputs.draw(0, torch.Generator()),
+        function=function,
+        inputs=torch.stack(used) if used else function.inputs.draw(0, torch.Generator()),
     )
 
 

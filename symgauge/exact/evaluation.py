@@ -1,4 +1,4 @@
-"""Run a subject in exact arithmetic at one parameter point."""
+"""Run a function in exact arithmetic at one parameter point."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ from symgauge.arithmetic.run import Run
 from symgauge.arithmetic.tape import Node, pull
 from symgauge.blame import place, said
 from symgauge.errors import InvalidInput, SymgaugeError, UnsupportedOperation
+from symgauge.exact.parameter_function import ParameterFunction
 from symgauge.exact.probes import Tokens
-from symgauge.exact.subject import Subject
 
 
 class Evaluation:
-    """A subject at the parameter point ``theta`` (P,) float64, over one field."""
+    """A function at the parameter point ``theta`` (P,) float64, over one field."""
 
-    def __init__(self, subject: Subject, theta: Tensor, calculus: Calculus, record: Record | None = None) -> None:
-        self.subject = subject
-        self.inputs = subject.inputs
+    def __init__(
+        self, function: ParameterFunction, theta: Tensor, calculus: Calculus, record: Record | None = None
+    ) -> None:
+        self.function = function
+        self.inputs = function.inputs
         self.calculus = calculus
         self.theta = theta
         self.record = record or Record()
@@ -40,7 +42,7 @@ class Evaluation:
     def _carriers(self, calculus: Calculus, derivatives: bool) -> dict[str, Carrier]:
         start, result = 0, {}
         self._variables = []
-        for name, p in self.subject.counted:
+        for name, p in self.function.counted:
             block = calculus.move(lambda t, i=start, p=p: t[i : i + p.numel()].reshape(p.shape), self._point)  # type: ignore[misc]
             variable = calculus.variable(block, derivatives)
             result[name] = wrap(variable, calculus)
@@ -74,46 +76,46 @@ class Evaluation:
 
         ``watched``: note on which sides of thresholds the inputs are (see :class:`Record`).
         """
-        subject, calculus = self.subject, self.calculus.watched_by(self.record)
+        function, calculus = self.function, self.calculus.watched_by(self.record)
         batch = batch.to(self.theta.device)
         argument: Tensor = batch
         if not isinstance(self.inputs, Tokens):
             argument = wrap(calculus.lift(batch, exact=True), calculus)
         carriers = self._carriers(calculus, derivatives)
-        run = Run(subject.memory, carriers, self.record)
+        run = Run(function.memory, carriers, self.record)
         run.adopt([argument])
         self.record.start(len(batch), watched)
-        module = subject.module
+        module = function.module
         try:
             with (
                 torch.random.fork_rng(devices=[]),
                 torch.no_grad(),
                 _plain_kernels(),
-                _parameters(module, dict(subject.counted), carriers),
+                _parameters(module, dict(function.counted), carriers),
                 module_names(module),
                 run,
             ):
-                found = subject.call(module, argument)
+                found = function.call(module, argument)
         except (SymgaugeError, RunEnded):
             raise
         except Exception as error:
             raise UnsupportedOperation(
-                f"{subject.name} runs in float64 but not in exact arithmetic, where "
+                f"{function.name} runs in float64 but not in exact arithmetic, where "
                 f"{said(error)}{place(error, module)}; "
                 "operations that leave torch (numpy, data_ptr, tolist) cannot be followed"
             ) from error
         jets = []
-        for name, axis in subject.axes.items():
+        for name, axis in function.axes.items():
             x = found.get(name)
             if x is None:
-                raise UnsupportedOperation(f"output {name!r} of {subject.name} is there in some runs only")
+                raise UnsupportedOperation(f"output {name!r} of {function.name} is there in some runs only")
             x = run.resolve(x)
             jet = x.jet if isinstance(x, Carrier) else calculus.lift(x)
             jets.append(calculus.move(lambda t, a=axis: t.movedim(a, 0), jet) if axis else jet)  # type: ignore[misc]
-        if subject.axes and not any(jet.depends for jet in jets):
+        if function.axes and not any(jet.depends for jet in jets):
             raise InvalidInput(
-                f"no output of {subject.name} depends on its parameters; return the output tensor, or a tuple, dict or "
-                "object that holds it"
+                f"no output of {function.name} depends on its parameters; return the output tensor, or a tuple, dict "
+                "or object that holds it"
             )
         return jets
 

@@ -207,7 +207,7 @@ class JacobianRows:
         for row, (_, keys) in enumerate(chunk):
             if any((p, *found[row][p]) != key for p, key in keys.items()):
                 raise UnsupportedOperation(
-                    f"{self.evaluation.subject.name} gave another value when it was run again on the "
+                    f"{self.evaluation.function.name} gave another value when it was run again on the "
                     "same input in exact "
                     "arithmetic, so it depends on what ran before or beside it; it is no function of one input"
                 )

@@ -14,8 +14,8 @@ from symgauge.arithmetic.interface import Element, RunEnded
 from symgauge.arithmetic.jet import Calculus, Jet
 from symgauge.arithmetic.record import Record
 from symgauge.exact.evaluation import Evaluation
+from symgauge.exact.parameter_function import ParameterFunction
 from symgauge.exact.probes import Tokens
-from symgauge.exact.subject import Subject
 
 _ROUNDS, _FEW_ROUNDS = 12, 4
 """How often rows are drawn again, and how often for one token that does well alone."""
@@ -29,12 +29,12 @@ _BIAS = 0.25
 """A power of two, so that the numbers keep their mantissas."""
 
 
-def random_point(subject: Subject | nn.Module, seed: int) -> Tensor:
+def random_point(function: ParameterFunction | nn.Module, seed: int) -> Tensor:
     """A random parameter vector (P,): full 53-bit mantissas, so that its residues are as good as uniform.
 
     Biases are smaller, so that thresholds (ReLU) are crossed by inputs and not decided by them.
     """
-    counted = subject.counted if isinstance(subject, Subject) else list(subject.named_parameters())
+    counted = function.counted if isinstance(function, ParameterFunction) else list(function.named_parameters())
     theta = _draw(sum(p.numel() for _, p in counted), torch.Generator().manual_seed(seed))
     start = 0
     for name, p in counted:
@@ -49,7 +49,7 @@ def _draw(count: int, generator: torch.Generator) -> Tensor:
 
 
 def with_rooted_embeddings(
-    subject: Subject, theta: Tensor, primes: Sequence[int], seed: int, device: str = "cpu"
+    function: ParameterFunction, theta: Tensor, primes: Sequence[int], seed: int, device: str = "cpu"
 ) -> Tensor:
     """A point like ``theta`` at which most tokens enter the residual stream with roots in GF(p), for every prime.
 
@@ -58,11 +58,11 @@ def with_rooted_embeddings(
     root fails, and so again at every later norm. Only rows of token tables are drawn again (tables have one row per
     token), which is the same as drawing the roots and not the radicands at random.
     """
-    inputs = subject.inputs
+    inputs = function.inputs
     if not isinstance(inputs, Tokens):
         return theta
-    tables = _token_rows(subject, inputs.vocabulary)
-    site = _first_shared_root(subject, inputs, theta.to(device), primes[0]) if tables else None
+    tables = _token_rows(function, inputs.vocabulary)
+    site = _first_shared_root(function, inputs, theta.to(device), primes[0]) if tables else None
     if site is None:
         return theta
     # A stream of its own: the point's would give rows that other tokens kept, and equal tokens are not generic.
@@ -76,7 +76,7 @@ def with_rooted_embeddings(
         return other
 
     def scored(point: Tensor, partner: int | None = None) -> Tensor:
-        return _score(subject, inputs, point.to(device), primes, site, partner)
+        return _score(function, inputs, point.to(device), primes, site, partner)
 
     # One token that does well alone, beside which the others are judged.
     points, alone = [theta], [scored(theta)]
@@ -107,10 +107,10 @@ def with_rooted_embeddings(
     return theta
 
 
-def _token_rows(subject: Subject, vocabulary: int) -> list[Tensor]:
+def _token_rows(function: ParameterFunction, vocabulary: int) -> list[Tensor]:
     """Positions in θ (V, width) of each matrix with one row per token."""
     start, tables = 0, []
-    for _, p in subject.counted:
+    for _, p in function.counted:
         if p.dim() == 2 and p.shape[0] == vocabulary:
             tables.append(torch.arange(start, start + p.numel()).reshape(p.shape))
         start += p.numel()
@@ -131,19 +131,21 @@ class _Roots(Record):
             raise RunEnded
 
 
-def _radicands(subject: Subject, theta: Tensor, prime: int, batch: Tensor, last: int | None = None) -> list[Jet]:
+def _radicands(
+    function: ParameterFunction, theta: Tensor, prime: int, batch: Tensor, last: int | None = None
+) -> list[Jet]:
     roots = _Roots(last=last)
     with suppress(RunEnded):
-        Evaluation(subject, theta, Calculus(FiniteField(prime)), roots)(batch)
+        Evaluation(function, theta, Calculus(FiniteField(prime)), roots)(batch)
     return roots.radicands
 
 
-def _first_shared_root(subject: Subject, inputs: Tokens, theta: Tensor, prime: int) -> int | None:
+def _first_shared_root(function: ParameterFunction, inputs: Tokens, theta: Tensor, prime: int) -> int | None:
     """The first root whose radicand rests on other tokens than its position's own; the second, where none does."""
     some = min(inputs.vocabulary, _COMPARED)
     token, position = torch.arange(some)[:, None], torch.arange(inputs.length)
-    alone = _radicands(subject, theta, prime, token.expand(-1, inputs.length), _DEPTH)
-    mixed = _radicands(subject, theta, prime, (token + position) % some, _DEPTH)
+    alone = _radicands(function, theta, prime, token.expand(-1, inputs.length), _DEPTH)
+    mixed = _radicands(function, theta, prime, (token + position) % some, _DEPTH)
     again = (token - position) % some  # where position p of the mixed batch has this token
     for number, (a, b) in enumerate(zip(alone, mixed, strict=False)):
         if a.shape[:2] == b.shape[:2] == (some, inputs.length):
@@ -154,7 +156,7 @@ def _first_shared_root(subject: Subject, inputs: Tokens, theta: Tensor, prime: i
 
 
 def _score(
-    subject: Subject, inputs: Tokens, theta: Tensor, primes: Sequence[int], site: int, partner: int | None
+    function: ParameterFunction, inputs: Tokens, theta: Tensor, primes: Sequence[int], site: int, partner: int | None
 ) -> Tensor:
     """For each token, at how many positions the radicand of that root lies in GF(p), beside a partner or alone.
 
@@ -165,7 +167,7 @@ def _score(
         batch[:, 1::2] = partner
     counts = torch.zeros(len(primes), inputs.vocabulary, dtype=torch.int64)
     for count, prime in zip(counts, primes, strict=True):
-        found = _radicands(subject, theta, prime, batch, site)
+        found = _radicands(function, theta, prime, batch, site)
         if len(found) <= site:  # at this point the code takes another way
             continue
         radicand = found[site]

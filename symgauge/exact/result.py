@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from torch import Tensor
 
 from symgauge.arithmetic.finite_field import Residues
 from symgauge.arithmetic.record import Piece
 from symgauge.errors import Undecided
+from symgauge.exact.parameter_function import ParameterFunction
 from symgauge.exact.rank import Echelon
-from symgauge.exact.subject import Subject
 
 Output = Literal["logits", "probabilities"]
 
@@ -76,7 +76,7 @@ class FibreDimension:
     names: tuple[tuple[str, int], ...] = field(repr=False)
     echelon: Echelon = field(repr=False)
     """Row space of the Jacobian over the prime with the highest rank."""
-    subject: Subject = field(repr=False)
+    function: ParameterFunction = field(repr=False)
     """The private copy that was measured, and how it is called."""
     inputs: Tensor = field(repr=False)
     """The inputs that the rank rests on, (N, …)."""
@@ -149,6 +149,11 @@ class FibreDimension:
         """Whether the module's own point has a lower rank than a random one: the nullity is then an "
         "upper bound only."""
         return self.generic_rank is not None and self.rank < self.generic_rank
+
+    def __rich__(self) -> Any:
+        from symgauge.printing.fibre import shown
+
+        return shown(self)
 
     def require_decided(self) -> FibreDimension:
         """This result, or :class:`~symgauge.errors.Undecided` with the reason for doubt."""

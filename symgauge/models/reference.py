@@ -258,12 +258,17 @@ def _attribute(role: str) -> str:
 
 
 class ReferenceModel(nn.Module):
-    """:func:`forward` as a module with one float64 parameter per role, drawn by :func:`random_parameters`."""
+    """:func:`forward` as a module with one float64 parameter per role, drawn by :func:`random_parameters`.
 
-    def __init__(self, architecture: Architecture, seed: int = 0) -> None:
+    With None for ``seed`` they are zero, for a measurement that draws its own point.
+    """
+
+    def __init__(self, architecture: Architecture, seed: int | None = 0) -> None:
         super().__init__()
         self.architecture = architecture
-        for role, value in random_parameters(architecture, seed).items():
+        shapes = wire(architecture).shapes
+        zero = {role: torch.zeros(shape, dtype=torch.float64) for role, shape in shapes.items()}
+        for role, value in (zero if seed is None else random_parameters(architecture, seed)).items():
             self.register_parameter(_attribute(role), nn.Parameter(value))
 
     def roles(self) -> dict[str, Tensor]:

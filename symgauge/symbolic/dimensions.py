@@ -1,7 +1,7 @@
-"""Fibre-dimension formulas as SymPy expressions: the gauge paper's count and the true one.
+"""Fibre-dimension formulas as SymPy expressions: derived by hand.
 
-A formula is a `Dimension`: named parts that add up. The parts were derived by hand, architecture by architecture, and
-are written here without looking at the symmetry families, so that the two can be compared. Outputs are logits and every
+A formula is a `Dimension`: named parts that add up. The parts were found architecture by architecture, and are
+written here without looking at the symmetry families, so that the two can be compared. Outputs are logits and every
 norm has ε > 0 unless a flag says otherwise; points are generic; token sets and lengths are large enough.
 """
 
@@ -39,15 +39,6 @@ class Dimension:
             missing = ", ".join(sorted(str(symbol) for symbol in value.free_symbols)) or f"none, yet it is {value}"
             raise InvalidInput(f"{self.name}: give every size it depends on (missing: {missing}).")
         return int(value)
-
-
-def paper(*, shared: bool = False, rope: bool = False, layers: bool = False) -> Dimension:
-    """The paper's count: h(d_k² + d_v²) per layer, with g for h under sharing and d_k for d_k² under RoPE."""
-    count, times = (g if shared else h), (L if layers else sp.S.One)
-    query_key = d_k if rope else d_k**2
-    return Dimension(
-        "the paper's count", (("query–key", times * count * query_key), ("value–output", times * count * d_v**2))
-    )
 
 
 def mha() -> Dimension:

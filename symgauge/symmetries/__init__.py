@@ -1,7 +1,7 @@
 """Families of parameter maps that keep the function of a transformer, and the group they generate together."""
 
 from symgauge.symmetries.base import DiscreteSymmetry, Family, Output, Site, Symmetry
-from symgauge.symmetries.group import degenerate_cases, dimension, discrete_families, families, paper_dimension, table
+from symgauge.symmetries.group import degenerate_cases, dimension, discrete_families, families, table
 
 __all__ = [
     "DiscreteSymmetry",
@@ -13,6 +13,5 @@ __all__ = [
     "dimension",
     "discrete_families",
     "families",
-    "paper_dimension",
     "table",
 ]

@@ -8,8 +8,7 @@ from sympy import Expr, Integer
 
 from symgauge.architecture import Architecture
 from symgauge.symmetries import degenerate_architectures, first_layer
-from symgauge.symmetries import symbols as s
-from symgauge.symmetries.base import DiscreteSymmetry, Output, Symmetry, sum_over_layers
+from symgauge.symmetries.base import DiscreteSymmetry, Output, Symmetry
 from symgauge.symmetries.degenerate import DegenerateCase
 from symgauge.symmetries.finding import continuous_families, finite_families
 
@@ -32,17 +31,6 @@ def table(a: Architecture, output: Output = "logits") -> dict[str, Expr]:
 def dimension(a: Architecture, output: Output = "logits") -> Expr:
     """Dimension of all known continuous symmetries, in letters (values: :func:`symbols.values`)."""
     return sum(table(a, output).values(), Integer(0)).expand()
-
-
-def paper_dimension(a: Architecture) -> Expr:
-    """What the gauge paper claims to be all: the query-key and value-output factors of every layer.
-
-    h (d_k² + d_v²) per layer (Theorem 3.1), with g in place of h where heads share keys and values, and d_k in place of
-    d_k² under rotary encoding (Corollary 3.4), whatever the angles.
-    """
-    copies = s.h if a.groups == a.heads else s.g
-    sizes = [(s.d_k if encoding is not None else s.d_k**2) + s.d_v**2 for encoding in a.encodings]
-    return sum_over_layers(a, [(layer, copies * size) for layer, size in enumerate(sizes)])
 
 
 def every_degenerate_case() -> Iterator[DegenerateCase]:

@@ -8,8 +8,10 @@ import pytest
 import torch
 from typer.testing import CliRunner, Result
 
+import symgauge
 from symgauge.cli import app
 from symgauge.symmetries.catalogue.key_bias import KeyBias
+from symgauge.symmetries.symbols import values
 
 FILE = '''
 import symgauge
@@ -70,6 +72,35 @@ def test_the_table(account) -> None:
     assert ["key-bias", "6", "6", "0"] in lines
     assert ["unexplained", "0"] in lines
     assert ["formula", "32"] in lines
+
+
+@pytest.mark.parametrize("target", ["mine.py:attention", "mine.py:product", "gpt2"])
+def test_python_says_what_the_command_says(account, target: str) -> None:
+    data, found = json.loads(account(target, "--json").stdout), symgauge.account(target)
+    assert data.pop("target") == target
+    assert {**data, "seconds": 0} == json.loads(json.dumps({**found.as_dict(), "seconds": 0}))
+
+    def lines(text: str) -> list[str]:
+        return [line.rstrip() for line in text.strip().splitlines() if "seconds" not in line]
+
+    assert lines(account(target).stdout) == lines(str(found))
+
+
+def test_a_preset_is_counted_at_full_size(account) -> None:
+    found = symgauge.account("gpt2", families=["query-key"])
+    assert found.full_size.dimension == 1_346_584
+    assert found.formula == found.fibre.nullity
+    assert found.formula_in_letters.subs(values(found.architecture)) == found.formula
+    assert found.notes[0].startswith("gpt2 is measured scaled down: d_model 768 →")
+    shown = " ".join(str(found).split())
+    assert "gpt2 at full size, 124,439,808 parameters" in shown
+
+
+def test_degenerate_sizes_are_named(account) -> None:
+    found = symgauge.account("mine.py:few")
+    assert found.unexplained > 0
+    assert "sequences (or windows) of one or two positions do not show all of attention" in found.possible_reasons
+    assert "possible reason: sequences (or windows) of one or two" in account("mine.py:few").stdout
 
 
 def test_a_forgotten_family_shows_up_as_unexplained(account, monkeypatch) -> None:
@@ -139,7 +170,10 @@ def test_families_without(account) -> None:
     [
         (("mine.py:attention", "--without", "keybias"), "there is no family 'keybias'; did you mean 'key-bias'"),
         (("mine.py:attention", "--families", "zzz"), "there is no family 'zzz'; known are gated-rescale, "),
-        (("mine.py:product", "--families", "query-key"), "--families and --without: no architecture is known (Product"),
+        (
+            ("mine.py:product", "--families", "query-key"),
+            "roles of an architecture, and no architecture is known (Product",
+        ),
         (("mine.py:attention", "--inputs", "tokens:5,3"), "without a vocabulary inputs must be Vectors(length, 4)"),
         (("mine.py:attention", "--inputs", "vectors:3,5"), "inputs have width 5, but d_model = 4"),
         (("mine.py:attention", "--seed", str(2**63)), "--seed must be an integer from 0 to 2^63 - 1"),

@@ -130,7 +130,7 @@ def test_a_preset_is_scaled_down_and_evaluated_at_full_size(dim, monkeypatch) ->
     small = presets.preset("falcon-7b").replace(
         d_model=4, heads=2, d_k=2, d_v=3, d_ff=2, layers=1, vocabulary=13, context=4, rotary=Rotary.standard(2)
     )
-    monkeypatch.setattr(presets, "scaled_down", lambda a: small)
+    monkeypatch.setattr("symgauge.subjects.preset.scaled_down", lambda a: small)
     data = json.loads(dim("falcon-7b", "--json").stdout)
     assert "falcon-7b is measured scaled down: d_model 4,544 → 4" in data["notes"][0]
     assert data["parameters"] == wire(small).parameters < 200
@@ -181,6 +181,7 @@ def test_cuda_is_refused_where_there_is_none(dim, monkeypatch) -> None:
 
 
 def test_the_traceback_on_request(dim) -> None:
+    assert dim("mine.py:failing").stderr.endswith("(--traceback shows all of it)\n")
     done = dim("mine.py:failing", "--traceback")
     assert done.exit_code == 2
     assert "Traceback" in done.stderr

@@ -15,9 +15,9 @@ from symgauge.exact.acceptance import Acceptance
 from symgauge.exact.agreement import check_agreement
 from symgauge.exact.dimension import dimension
 from symgauge.exact.evaluation import Evaluation
+from symgauge.exact.parameter_function import ParameterFunction
 from symgauge.exact.point import random_point
 from symgauge.exact.probes import Tokens
-from symgauge.exact.subject import Subject
 from symgauge.models.huggingface import tiny
 
 
@@ -26,8 +26,8 @@ def test_every_token_is_looked_at_in_company(kind: str) -> None:
     """At a plain random point, where three quarters of all tokens have no root in GF(p) for both primes."""
     model = tiny(kind)
     inputs = Tokens(model.config.vocab_size, 4)
-    subject = Subject(model, inputs)
-    evaluation = Evaluation(subject, random_point(subject, 3), Calculus(FiniteField(DEFAULT_PRIMES[0], 3)))
+    function = ParameterFunction(model, inputs)
+    evaluation = Evaluation(function, random_point(function, 3), Calculus(FiniteField(DEFAULT_PRIMES[0], 3)))
     check_agreement(evaluation, 3)
     acceptance = Acceptance(evaluation, torch.Generator().manual_seed(0))
     seen = Counter(int(x[p]) for x, keys in acceptance.take(20) for p in keys if p)

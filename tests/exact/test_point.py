@@ -5,17 +5,18 @@ from __future__ import annotations
 import pytest
 import torch
 
-from symgauge.accounting import account, describe, natural_inputs
+from symgauge.accounting import account
 from symgauge.architecture import Architecture, Rotary
 from symgauge.arithmetic.finite_field import FiniteField
 from symgauge.arithmetic.jet import Calculus
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
 from symgauge.exact.agreement import check_agreement
 from symgauge.exact.evaluation import Evaluation
+from symgauge.exact.parameter_function import ParameterFunction
 from symgauge.exact.point import _first_shared_root, _radicands, random_point, with_rooted_embeddings
 from symgauge.exact.probes import Tokens
-from symgauge.exact.subject import Subject
 from symgauge.models.huggingface import tiny
+from symgauge.subjects import subject_of
 
 SANDWICH = Architecture(
     7, 2, 4, 5, d_ff=9, vocabulary=8, context=3, rotary=Rotary.standard(4), attention_softcap=5.0,
@@ -27,10 +28,10 @@ POST = SANDWICH.replace(placement="post")
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("a", [SANDWICH, POST], ids=["sandwich", "post"])
 def test_no_two_numbers_of_a_point_are_equal_after_rows_are_drawn_again(a: Architecture, seed: int) -> None:
-    module, _, _ = describe(a)
-    subject = Subject(module, natural_inputs(a))
-    first = random_point(subject, seed)
-    theta = with_rooted_embeddings(subject, first, DEFAULT_PRIMES, seed)
+    subject = subject_of(a)
+    function = ParameterFunction(subject.module, subject.inputs)
+    first = random_point(function, seed)
+    theta = with_rooted_embeddings(function, first, DEFAULT_PRIMES, seed)
     assert len(torch.unique(theta)) == len(theta)
     assert theta.equal(first) == (a is POST)  # its first radicand is always in GF(p)
 
@@ -43,20 +44,20 @@ def test_tokens_enter_the_stream_with_roots_in_the_field(kind: str, share: float
     """
     model = tiny(kind)
     inputs = Tokens(model.config.vocab_size, 4)
-    subject = Subject(model, inputs)
-    check_agreement(Evaluation(subject, random_point(subject, 0), Calculus(FiniteField(DEFAULT_PRIMES[0]))), 0)
+    function = ParameterFunction(model, inputs)
+    check_agreement(Evaluation(function, random_point(function, 0), Calculus(FiniteField(DEFAULT_PRIMES[0]))), 0)
     batch = inputs.draw(64, torch.Generator().manual_seed(5))
     before, after = [], []
     for seed in range(3):
-        first = random_point(subject, seed)
-        site = _first_shared_root(subject, inputs, first, DEFAULT_PRIMES[0])
+        first = random_point(function, seed)
+        site = _first_shared_root(function, inputs, first, DEFAULT_PRIMES[0])
         assert site is not None
         for found, theta in (
             (before, first),
-            (after, with_rooted_embeddings(subject, first, DEFAULT_PRIMES, seed)),
+            (after, with_rooted_embeddings(function, first, DEFAULT_PRIMES, seed)),
         ):
             for prime in DEFAULT_PRIMES:
-                im = _radicands(subject, theta, prime, batch, site)[site].value.im
+                im = _radicands(function, theta, prime, batch, site)[site].value.im
                 found.append(1.0 if im is None else float((im == 0).double().mean()))
     assert sum(before) / len(before) < 0.4
     assert sum(after) / len(after) > share

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from symgauge.architecture import Architecture, Rotary
-from symgauge.symmetries import degenerate_cases, dimension, families, paper_dimension, table
+from symgauge.symmetries import degenerate_cases, dimension, families, table
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Output
 from tests.symmetries.cases import ARCHITECTURES, BIASES
@@ -57,8 +57,6 @@ def test_full_size_counts_agree_with_the_claims_ledger() -> None:
     assert s.evaluate(dimension(GPT2_SMALL), GPT2_SMALL) == 12 * 112_130 + 1024 == 1_346_584
     assert s.evaluate(dimension(LLAMA3_8B), LLAMA3_8B) == 13_338_624
     assert s.evaluate(table(LLAMA3_8B)["stream-map"], LLAMA3_8B) == 8_386_560
-    assert s.evaluate(paper_dimension(GPT2_SMALL), GPT2_SMALL) == 1_179_648
-    assert s.evaluate(paper_dimension(LLAMA3_8B), LLAMA3_8B) == 4_227_072
 
 
 def test_formula_in_letters() -> None:

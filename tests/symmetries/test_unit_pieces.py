@@ -6,14 +6,13 @@ from functools import cache
 
 import pytest
 import torch
-from torch import nn
 
-from symgauge.accounting import Account, account_for, describe, natural_inputs
+from symgauge.accounting import Account, account
 from symgauge.architecture import Architecture, Experts
 from symgauge.errors import InvalidInput
 from symgauge.exact.dimension import dimension
 from symgauge.exact.result import FibreDimension
-from symgauge.layout import Layout
+from symgauge.subjects import Subject, subject_of
 from symgauge.symmetries.unit_pieces import Units
 from symgauge.wiring import wire
 
@@ -26,9 +25,10 @@ TRUE = Units(off={PLACE: (1,)}, on={PLACE: (0, 4, 5)})
 
 
 @cache
-def measured() -> tuple[nn.Module, Layout, FibreDimension]:
+def measured() -> tuple[Subject, FibreDimension]:
     """A block whose biases push the units TRUE to one side for every vector that a norm lets through."""
-    module, _, layout = describe(RELU)
+    subject = subject_of(RELU)
+    module = subject.module
     with torch.no_grad():
         for parameter in module.parameters():
             parameter.copy_(torch.randn(parameter.shape, generator=torch.Generator().manual_seed(parameter.numel())))
@@ -36,12 +36,12 @@ def measured() -> tuple[nn.Module, Layout, FibreDimension]:
         bias.zero_()  # so that units which are not pushed are on for some inputs and off for others
         bias[list(TRUE.off[PLACE])] -= 50.0
         bias[list(TRUE.on[PLACE])] += 50.0
-    return module, layout, dimension(module, natural_inputs(RELU), point="own")
+    return subject, dimension(module, subject.inputs, point="own")
 
 
 def explained(by: Units | None) -> Account:
-    module, layout, fibre = measured()
-    return account_for(module, natural_inputs(RELU), RELU, layout, fibre=fibre, units=by)
+    subject, fibre = measured()
+    return account(subject, fibre=fibre, units=by)
 
 
 def gains(account: Account) -> dict[str, int]:

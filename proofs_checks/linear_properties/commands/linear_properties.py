@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import sys
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from symgauge.commands._output import JsonFlag, print_json
+from symgauge.commands._output import JsonFlag, foreign_code, print_json
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -36,7 +35,6 @@ class Asked:
     length: int
     gap: float | None
     seed: int
-    traceback: bool
 
 
 def command(
@@ -86,18 +84,18 @@ def command(
     """
     asked = Asked(
         hidden, unembedding, answers, after, token_ids("--query", query), token_ids("--tokens", tokens),
-        [token_pairs(text) for text in parallel or ()], prompts, contexts, length, gap, seed, traceback,
+        [token_pairs(text) for text in parallel or ()], prompts, contexts, length, gap, seed,
     )  # fmt: skip
-    with contextlib.redirect_stdout(sys.stderr) if json else contextlib.nullcontext():
+    with foreign_code(json, traceback):
         found, notes = _measure(target, asked)
     if json:
         reason = found.undecided
         data = {"target": target, **found.as_dict(), "decided": not reason, "reason": reason}
         print_json({**data, "notes": [*notes, *found.notes]})
     else:
-        from symgauge.commands._measuring import print_table
+        from symgauge.printing.tables import console, table
 
-        print_table(["", ""], found.rows())
+        console().print(table(["", ""], found.rows()))
         for note in (*notes, *found.notes):
             print(f"note: {note}")
     if found.undecided:
@@ -184,13 +182,13 @@ def _from_network(target: str, asked: Asked) -> Found:
 
     from proofs_checks.linear_properties import network as n
     from proofs_checks.linear_properties.saved_arrays import load_array
+    from symgauge.blame import blaming
     from symgauge.errors import InvalidInput
-    from symgauge.targets import blaming
 
     for option, value in (("--hidden", asked.hidden), ("--unembedding", asked.unembedding), ("--after", asked.after)):
         if value:
             raise InvalidInput(f"{option} names an array; {target} is a model, whose own are used")
-    net = n.network(target, seed=asked.seed, traceback=asked.traceback)
+    net = n.network(target, seed=asked.seed)
     room = net.inputs.length - len(asked.query)
     ids = load_array(asked.prompts) if asked.prompts else None
     if ids is None:
@@ -205,7 +203,7 @@ def _from_network(target: str, asked: Asked) -> Found:
     query = torch.tensor(asked.query, dtype=torch.int64).expand(len(ids), -1)
     if int(max(ids.max(), query.max() if asked.query else 0)) >= net.inputs.vocabulary or int(ids.min()) < 0:
         raise InvalidInput(f"token ids run from 0 to {net.inputs.vocabulary - 1}")
-    with n.evaluating(net.module), blaming(f"running {type(net.module).__name__}", net.module, asked.traceback):
+    with n.evaluating(net.module), blaming(f"running {type(net.module).__name__}", net.module):
         states = n.hidden_states(net.module, ids.long())
         after = n.hidden_states(net.module, torch.cat([ids.long(), query], 1)) if asked.query else None
     notes = (*net.notes, *(("the output layer's bias counts as one more dimension",) if n.has_bias(net.module) else ()))

@@ -11,6 +11,7 @@ from symgauge.architecture import Architecture
 from symgauge.errors import UnsupportedModel
 from symgauge.layout import Layout
 from symgauge.models.huggingface.entries import Entries
+from symgauge.models.huggingface.model_class import import_transformers
 from symgauge.models.huggingface.registry import family_of
 from symgauge.wiring import wire
 
@@ -29,13 +30,11 @@ def adapt(model: Any) -> Adapted:
     Every parameter entry belongs to exactly one role. Raises :class:`UnsupportedModel` for unknown families or classes
     and for configuration fields that the adapter does not understand.
     """
-    import transformers
-
     config = getattr(model, "config", None)
     if config is None or not hasattr(config, "model_type"):
         raise UnsupportedModel(f"{type(model).__name__} is not a transformers model: it has no config.model_type")
     family = family_of(config.model_type)
-    if type(model) is not getattr(transformers, family.class_name):
+    if type(model) is not getattr(import_transformers(), family.class_name):
         raise UnsupportedModel(
             f"{family.model_type}: the adapter knows {family.class_name} as transformers defines it, "
             f"not {type(model).__qualname__}; `symgauge dim` measures any class"

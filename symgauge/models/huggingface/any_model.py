@@ -12,19 +12,18 @@ from typing import Any
 import torch
 from torch import nn
 
-from symgauge.accounting import natural_inputs
 from symgauge.architecture import Architecture
 from symgauge.errors import InvalidInput, UnsupportedModel
 from symgauge.estimate import require_memory
 from symgauge.exact.probes import Inputs
-from symgauge.models.huggingface.adapter import adapt
+from symgauge.models.huggingface.adapter import Adapted
 from symgauge.models.huggingface.config_file import one_line
 from symgauge.models.huggingface.family import Config
 from symgauge.models.huggingface.feeding import Feed, feed, influence, unreached
 from symgauge.models.huggingface.model_class import choose_class, make_config
 from symgauge.models.huggingface.own_weights import check_weights, load_own
 from symgauge.models.huggingface.shrink import PLANS, shrink
-from symgauge.models.huggingface.small import from_config
+from symgauge.models.huggingface.small import small_instance
 
 AS_IT_STANDS = 5000
 """Models with at most this many parameters run in minutes, and are measured as they are."""
@@ -42,12 +41,15 @@ class AnyModel:
     model: Any
     """The model itself; ``module`` is it, or wraps it where it takes more than one input."""
     module: nn.Module
-    inputs: Inputs
+    inputs: Inputs | None
+    """None for those natural to the architecture of ``adapted``."""
     notes: tuple[str, ...]
     scaled: dict[str, tuple[Any, Any]]
     """Configuration fields that differ: name → (full size, small instance)."""
     full_size: Architecture | None = None
     """The architecture that a scaled-down model stands for, where an adapter knows it."""
+    adapted: Adapted | None = None
+    """What the adapter knows of the scaled-down model."""
 
 
 def count_parameters(made: type[Any], config: Config) -> int:
@@ -97,11 +99,14 @@ def _plain(config: Config) -> None:
             part.reorder_and_upcast_attn = False  # single precision in between, and else no difference
 
 
-def any_model(fields: dict[str, Any], *, seed: int = 0, as_is: bool = False, folder: Path | None = None) -> AnyModel:
+def any_model(
+    fields: dict[str, Any], *, seed: int = 0, drawn: bool = True, as_is: bool = False, folder: Path | None = None
+) -> AnyModel:
     """The model of a ``config.json``'s fields: as it stands if it is small, else a small one with the same parts.
 
     Args:
         fields: of the configuration; checked by :func:`~symgauge.models.huggingface.config_file.read_config`.
+        seed: of random parameters; not ``drawn``: where an adapter knows the model they are as its class makes them.
         as_is: as it stands, whatever its size.
         folder: as it stands, with the weights that lie in this folder.
 
@@ -109,8 +114,8 @@ def any_model(fields: dict[str, Any], *, seed: int = 0, as_is: bool = False, fol
         UnsupportedModel: a model type, class or input that cannot be measured. InvalidInput: fields that make no model,
             weights that do not fit, or more parameters than this machine has memory for.
     """
-    config = make_config(fields)
-    made, config, note = choose_class(config, fields.get("architectures"))
+    whole = make_config(fields)
+    made, config, note = choose_class(whole, fields.get("architectures"))
     notes = [note] if note else []
     if folder is not None:
         check_weights(folder)
@@ -126,12 +131,11 @@ def any_model(fields: dict[str, Any], *, seed: int = 0, as_is: bool = False, fol
         where = "at a random point" if folder is None else "at the folder's own weights"
         return _ready(model, config, [*notes, f"{made.__name__} is measured as it stands, {where}"], {})
     try:
-        known = from_config(fields, seed=seed)
+        known = small_instance(whole, fields.get("architectures"), seed if drawn else None)
     except (UnsupportedModel, InvalidInput):  # no adapter, or not for this configuration
         small, model = _small(made, config, seed)
         return _ready(model, small, notes, _differences(config, small))
-    inputs = natural_inputs(adapt(known.model).architecture)
-    return AnyModel(known.model, known.model, inputs, tuple(notes), known.scaled, known.architecture)
+    return AnyModel(known.model, known.model, None, tuple(notes), known.scaled, known.architecture, known.adapted)
 
 
 def _differences(config: Config, small: Config) -> dict[str, tuple[Any, Any]]:

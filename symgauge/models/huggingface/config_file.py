@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from symgauge.errors import InvalidInput
+from symgauge.errors import InvalidFile, InvalidInput
 
 _LARGEST = 4 * 2**20
 """Bytes of a configuration file that are read at most; published ones have a few thousand."""
@@ -65,36 +65,36 @@ def _is_folder(path: Path) -> bool:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The object in a small JSON file; raises :class:`InvalidInput` for anything else, without waiting on pipes."""
+    """The object in a small JSON file; raises :class:`InvalidFile` for anything else, without waiting on pipes."""
     require_file(path, _LARGEST)
     try:
         fields = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
-        raise InvalidInput(f"{path}: cannot be read: {error.strerror}") from error
+        raise InvalidFile(f"{path}: cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise InvalidInput(f"{path}: not valid JSON: {one_line(error, 100)}") from error
+        raise InvalidFile(f"{path}: not valid JSON: {one_line(error, 100)}") from error
     except RecursionError:
-        raise InvalidInput(f"{path}: not valid JSON: nested too deeply") from None
+        raise InvalidFile(f"{path}: not valid JSON: nested too deeply") from None
     if not isinstance(fields, dict):
-        raise InvalidInput(f"{path}: a model configuration is a JSON object, not a {type(fields).__name__}")
+        raise InvalidFile(f"{path}: a model configuration is a JSON object, not a {type(fields).__name__}")
     return fields
 
 
 def require_file(path: Path, largest: int | None = None) -> None:
-    """Raise :class:`InvalidInput` unless ``path`` is an ordinary file of at most ``largest`` bytes."""
+    """Raise :class:`InvalidFile` unless ``path`` is an ordinary file of at most ``largest`` bytes."""
     try:
         found = path.stat()
     except FileNotFoundError:
-        raise InvalidInput(f"{path}: no such configuration file") from None
+        raise InvalidFile(f"{path}: no such configuration file") from None
     except (OSError, RuntimeError, ValueError) as error:
         reason = getattr(error, "strerror", None) or one_line(error, 100)
-        raise InvalidInput(f"{quoted(str(path), 200)}: cannot be read: {reason}") from error
+        raise InvalidFile(f"{quoted(str(path), 200)}: cannot be read: {reason}") from error
     if stat.S_ISDIR(found.st_mode):
-        raise InvalidInput(f"{path}: is a folder where a file is expected")
+        raise InvalidFile(f"{path}: is a folder where a file is expected")
     if not stat.S_ISREG(found.st_mode):
-        raise InvalidInput(f"{path}: is no ordinary file (a pipe or device), so it is not opened")
+        raise InvalidFile(f"{path}: is no ordinary file (a pipe or device), so it is not opened")
     if largest is not None and found.st_size > largest:
-        raise InvalidInput(
+        raise InvalidFile(
             f"{path}: has {found.st_size:,} bytes and is no model configuration, which has a few thousand"
         )
 

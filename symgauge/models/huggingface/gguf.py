@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from symgauge.errors import InvalidInput, UnsupportedModel
-from symgauge.models.huggingface.config_file import check_fields, one_line, require_file
+from symgauge.models.huggingface.config_file import one_line, require_file
 from symgauge.models.huggingface.model_class import import_transformers
 
 
@@ -34,6 +34,4 @@ def read_gguf(path: Path) -> dict[str, Any]:
             f"{path}: transformers cannot read a configuration from it ({one_line(error, 120)}); give the config.json "
             "of the model that it was made from"
         ) from error
-    fields = {name: value.item() if hasattr(value, "item") else value for name, value in fields.items()}
-    check_fields(fields)
-    return fields
+    return {name: value.item() if hasattr(value, "item") else value for name, value in fields.items()}

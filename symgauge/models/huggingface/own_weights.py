@@ -7,34 +7,34 @@ from typing import Any
 
 import torch
 
-from symgauge.errors import InvalidInput
+from symgauge.errors import InvalidFile
 from symgauge.models.huggingface.config_file import one_line, quoted, read_json, require_file
 from symgauge.models.huggingface.family import Config
 from symgauge.models.huggingface.model_class import import_transformers
 
 
 def check_weights(folder: Path) -> None:
-    """Raise :class:`InvalidInput` unless the folder holds safetensors, in one file or in the parts of an index."""
+    """Raise :class:`InvalidFile` unless the folder holds safetensors, in one file or in the parts of an index."""
     single, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
     if single.exists():
         require_file(single)
     elif index.exists():
         parts = read_json(index).get("weight_map")
         if not isinstance(parts, dict) or not all(isinstance(part, str) for part in parts.values()):
-            raise InvalidInput(f"{index}: names no files of weights under 'weight_map'")
+            raise InvalidFile(f"{index}: names no files of weights under 'weight_map'")
         for part in sorted(set(parts.values())):
             if Path(part).name != part:
-                raise InvalidInput(f"{index}: {quoted(part)} does not lie in the folder")
+                raise InvalidFile(f"{index}: {quoted(part)} does not lie in the folder")
             if not (folder / part).exists():
-                raise InvalidInput(f"{folder / part}: this part of the weights is missing")
+                raise InvalidFile(f"{folder / part}: this part of the weights is missing")
             require_file(folder / part)
     elif any(folder.glob("*.bin")) or any(folder.glob("*.pt")) or any(folder.glob("*.pth")):
-        raise InvalidInput(
+        raise InvalidFile(
             f"{folder} holds pickled weights only, which are not opened because loading them can run any code; save "
             "the model as safetensors"
         )
     else:
-        raise InvalidInput(
+        raise InvalidFile(
             f"{folder} holds no weights (model.safetensors), so there is no own point; leave --point out for a "
             "random one"
         )
@@ -43,7 +43,7 @@ def check_weights(folder: Path) -> None:
 def load_own(made: type[Any], config: Config, folder: Path) -> Any:
     """The model of the folder's configuration with the folder's weights: float64, evaluation mode, plain attention.
 
-    Raises :class:`InvalidInput` if weights are missing, or do not fit the configuration.
+    Raises :class:`InvalidFile` if weights are missing, or do not fit the configuration.
     """
     check_weights(folder)
     bars = import_transformers().utils.logging
@@ -56,14 +56,14 @@ def load_own(made: type[Any], config: Config, folder: Path) -> Any:
                 dtype=torch.float64, output_loading_info=True,
             )  # fmt: skip
     except Exception as error:  # many kinds, depending on what is wrong with the files
-        raise InvalidInput(f"{folder}: its weights cannot be loaded into {made.__name__}: {one_line(error)}") from error
+        raise InvalidFile(f"{folder}: its weights cannot be loaded into {made.__name__}: {one_line(error)}") from error
     finally:
         if shown:
             bars.enable_progress_bar()
     missing = sorted(info["missing_keys"])
     if missing:
         more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-        raise InvalidInput(
+        raise InvalidFile(
             f"{folder}: the weights lack {', '.join(missing[:3])}{more}, so {made.__name__} has no own point there; "
             "name the class they were saved from in 'architectures'"
         )

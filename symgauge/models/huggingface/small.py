@@ -9,9 +9,9 @@ from typing import Any
 import torch
 
 from symgauge.architecture import Architecture
-from symgauge.errors import InvalidInput, UnsupportedModel
+from symgauge.errors import UnsupportedModel
 from symgauge.layout import flatten
-from symgauge.models.huggingface.adapter import adapt, load
+from symgauge.models.huggingface.adapter import Adapted, adapt, load
 from symgauge.models.huggingface.config_file import quoted, read_config
 from symgauge.models.huggingface.family import Config, Family
 from symgauge.models.huggingface.model_class import make_config
@@ -35,8 +35,8 @@ def _config(family: Family, fields: dict[str, Any]) -> Config:
     return make_config({**fields, "model_type": family.model_type})
 
 
-def _instance(family: Family, config: Config, seed: int) -> Any:
-    """A float64 model in evaluation mode, every parameter random (see :func:`random_parameters`)."""
+def _instance(family: Family, config: Config, seed: int | None) -> tuple[Any, Adapted]:
+    """A float64 model in evaluation mode, every parameter from :func:`random_parameters` unless seed is None."""
     import transformers
 
     # Initialisation draws from the global generator; leave no trace there.
@@ -44,8 +44,9 @@ def _instance(family: Family, config: Config, seed: int) -> Any:
         model = getattr(transformers, family.class_name)(config)
     model = model.double().eval()
     adapted = adapt(model)
-    load(model, adapted.layout.write(random_parameters(adapted.architecture, seed), flatten(model)[0]))
-    return model
+    if seed is not None:
+        load(model, adapted.layout.write(random_parameters(adapted.architecture, seed), flatten(model)[0]))
+    return model, adapted
 
 
 def _shrunk(family: Family, config: Config, layers: int, overrides: dict[str, Any]) -> Config:
@@ -62,7 +63,7 @@ def tiny(model_type: str, layers: int = 1, *, seed: int = 0, **overrides: Any) -
     """
     family = family_of(model_type)
     config = _config(family, dict(family.example))
-    return _instance(family, _shrunk(family, config, layers, overrides), seed)
+    return _instance(family, _shrunk(family, config, layers, overrides), seed)[0]
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,10 @@ class FromConfig:
     """A small instance of the shape a configuration describes, and the architecture at full size."""
 
     model: Any
+    adapted: Adapted
+    """The small model's architecture and layout."""
     architecture: Architecture
+    """At full size."""
     scaled: dict[str, tuple[Any, Any]]
     """Configuration fields that differ: name → (full size, small instance)."""
 
@@ -81,21 +85,27 @@ def from_config(source: str | Path | dict[str, Any], *, seed: int = 0) -> FromCo
     No weights are read or allocated at full size. Raises :class:`InvalidInput` for files that are no configuration, and
     :class:`UnsupportedModel` for families or fields without support.
     """
-    fields = dict(read_config(source))
-    model_type = fields.pop("model_type", None)
-    if not isinstance(model_type, str):
-        raise InvalidInput("the configuration names no 'model_type'; is it the config.json of a transformers model?")
-    family = family_of(model_type)
-    classes = fields.get("architectures") or [family.class_name]
+    fields = read_config(source)
+    if isinstance(model_type := fields.get("model_type"), str):
+        family_of(model_type)  # whether there is an adapter is said before what else is wrong
+    return small_instance(make_config(fields), fields.get("architectures"), seed)
+
+
+def small_instance(config: Config, classes: Any, seed: int | None) -> FromConfig:
+    """As :func:`from_config`, of a configuration object and the classes that its file names, if any.
+
+    With None for ``seed`` parameters are as the class makes them, for a measurement that draws its own point.
+    """
+    family = family_of(config.model_type)
+    classes = classes or [family.class_name]
     if family.class_name not in classes:
         raise UnsupportedModel(
-            f"{model_type}: 'architectures' is {quoted(classes)}; the adapter knows {family.class_name} only"
+            f"{family.model_type}: 'architectures' is {quoted(classes)}; the adapter knows {family.class_name} only"
         )
-    config = _config(family, fields)
     family.check(config)
     architecture = family.architecture(config)
     small = _shrunk(family, config, min(small_depth(architecture), architecture.layers), {})
     before, after = config.to_dict(), small.to_dict()
     changed = [name for name in family.sizes(config, 1) if before.get(name) != after[name]]
     scaled = {name: (before.get(name), after[name]) for name in changed}
-    return FromConfig(_instance(family, small, seed), architecture, scaled)
+    return FromConfig(*_instance(family, small, seed), architecture, scaled)

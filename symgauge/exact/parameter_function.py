@@ -19,7 +19,7 @@ Counted = Literal["trained", "all"]
 Chosen = str | int | Sequence[str | int] | None
 
 
-class Subject:
+class ParameterFunction:
     """A module as a function of its counted parameters.
 
     Args:

@@ -1,4 +1,4 @@
-"""Targets: what the command line can name, and one clear sentence for everything it cannot."""
+"""Subjects: what can be named and measured, and one clear sentence for everything that cannot."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import pytest
 import torch
 from torch import nn
 
+import symgauge
 from symgauge.architecture import Architecture
 from symgauge.errors import InvalidInput, SymgaugeError, UnsupportedModel
 from symgauge.exact.probes import Arrays, Tokens, Vectors
-from symgauge.full_size import full_size, shortened
 from symgauge.models.reference import ReferenceModel
 from symgauge.presets import preset
-from symgauge.symmetries import dimension
-from symgauge.targets import blaming, parse_inputs, resolve
+from symgauge.subjects import Subject, subject_of
+from symgauge.subjects.inputs import parse_inputs
 
 FILE = """
 import symgauge
@@ -73,19 +73,19 @@ def test_a_size_of_zero_is_no_input() -> None:
 
 
 def test_a_file_with_neighbours(file) -> None:
-    target = resolve(f"{file}:pair")
+    target = subject_of(f"{file}:pair")
     assert isinstance(target.module, nn.Linear)
     assert target.inputs == Vectors(1, 3)
     assert target.full_size is None
 
 
 def test_a_module_alone_takes_inputs_from_the_command_line(file) -> None:
-    assert resolve(f"{file}:alone", inputs="vectors:2,3").inputs == Vectors(2, 3)
-    assert isinstance(resolve(f"{file}:model", inputs="vectors:2,3").module, nn.Linear)
+    assert subject_of(f"{file}:alone", parse_inputs("vectors:2,3")).inputs == Vectors(2, 3)
+    assert isinstance(subject_of(f"{file}:model", parse_inputs("vectors:2,3")).module, nn.Linear)
 
 
 def test_an_architecture_brings_its_inputs(file) -> None:
-    target = resolve(f"{file}:architecture")
+    target = subject_of(f"{file}:architecture")
     assert isinstance(target.module, ReferenceModel)
     assert target.inputs == Vectors(4, 4)
 
@@ -108,7 +108,7 @@ def test_an_architecture_brings_its_inputs(file) -> None:
 )
 def test_factories_that_cannot_be_used(file, factory, message) -> None:
     with pytest.raises(InvalidInput, match=message):
-        resolve(f"{file}:{factory}")
+        subject_of(f"{file}:{factory}")
 
 
 @pytest.mark.parametrize(
@@ -138,13 +138,13 @@ def test_targets_that_cannot_be_used(tmp_path, name, content, message) -> None:
     if content is not None:
         (tmp_path / name.split(":")[0]).write_text(content)
     with pytest.raises(InvalidInput, match=message):
-        resolve(str(tmp_path / name))
+        subject_of(str(tmp_path / name))
 
 
 def test_a_pickle_is_refused_without_being_read(tmp_path) -> None:
     (tmp_path / "x.pkl").mkdir()
     with pytest.raises(InvalidInput, match="can run any code"):
-        resolve(str(tmp_path / "x.pkl"))
+        subject_of(str(tmp_path / "x.pkl"))
 
 
 @pytest.mark.parametrize(
@@ -152,13 +152,13 @@ def test_a_pickle_is_refused_without_being_read(tmp_path) -> None:
 )
 def test_a_typo_is_pointed_out(text, near) -> None:
     with pytest.raises(InvalidInput, match=f"did you mean .*{near}"):
-        resolve(text)
+        subject_of(text)
 
 
 @pytest.mark.parametrize("text", ["electronics", "my_model", "x" * 5000])
 def test_far_words_are_not(text) -> None:
     with pytest.raises(InvalidInput, match="there is no file, folder, preset or model type") as caught:
-        resolve(text)
+        subject_of(text)
     assert "did you mean" not in str(caught.value)
     assert len(str(caught.value)) < 400
 
@@ -170,11 +170,11 @@ def test_an_unknown_model_type_is_named_with_its_file(tmp_path, model_type, hint
     (tmp_path / "config.json").write_text(json.dumps({"model_type": model_type}))
     message = rf"config.json: model_type '{model_type}' is not one of the \d+ .*{hint}"
     with pytest.raises(UnsupportedModel, match=message):
-        resolve(str(tmp_path / "config.json"))
+        subject_of(str(tmp_path / "config.json"))
 
 
 def test_a_model_type_alone_is_its_default_configuration() -> None:
-    target = resolve("mamba")
+    target = subject_of("mamba")
     assert (type(target.module).__name__, target.name) == ("MambaForCausalLM", "MambaForCausalLM")
     assert "hidden_size 768 → 8" in target.notes[0]
 
@@ -184,7 +184,7 @@ TINY = {"model_type": "gpt2", "n_embd": 4, "n_head": 2, "n_layer": 1, "vocab_siz
 
 def test_a_small_configuration_stays_as_it_is(tmp_path) -> None:
     (tmp_path / "config.json").write_text(json.dumps(TINY))
-    target = resolve(str(tmp_path))
+    target = subject_of(str(tmp_path))
     assert target.module.config.n_embd == 4
     assert target.inputs == Tokens(7, 3, "input_ids")
     assert target.full_size is None
@@ -196,7 +196,7 @@ def test_an_own_point_needs_weights(tmp_path, monkeypatch, text) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps(TINY))
     with pytest.raises(InvalidInput, match="weights"):
-        resolve(text, point="own")
+        subject_of(text, parameters="own")
 
 
 def test_own_weights_are_taken(tmp_path) -> None:
@@ -204,9 +204,9 @@ def test_own_weights_are_taken(tmp_path) -> None:
 
     model = GPT2LMHeadModel(GPT2Config(**TINY))
     model.save_pretrained(tmp_path)
-    found = resolve(str(tmp_path), point="own").module
+    found = subject_of(str(tmp_path), parameters="own").module
     assert torch.equal(found.transformer.wpe.weight, model.transformer.wpe.weight.double())
-    other = resolve(str(tmp_path)).module
+    other = subject_of(str(tmp_path)).module
     assert not torch.equal(other.transformer.wpe.weight, model.transformer.wpe.weight.double())
 
 
@@ -227,19 +227,19 @@ def test_a_gguf_file_is_read_for_its_configuration(tmp_path) -> None:
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    target = resolve(str(path))
+    target = subject_of(str(path))
     config = target.module.config
     assert target.name == "LlamaForCausalLM"
     assert (config.hidden_size, config.num_key_value_heads, config.vocab_size) == (8, 1, 17)
     with pytest.raises(InvalidInput, match="no weights"):
-        resolve(str(path), point="own")
+        subject_of(str(path), parameters="own")
 
 
 @pytest.mark.parametrize("content", [b"nothing", b"GGUF", b"GGUF" + b"x" * 60])
 def test_what_is_no_gguf_is_one_sentence(tmp_path, content) -> None:
     (tmp_path / "x.gguf").write_bytes(content)
     with pytest.raises(SymgaugeError, match=r"x.gguf: (not a GGUF file|transformers cannot read a configuration)"):
-        resolve(str(tmp_path / "x.gguf"))
+        subject_of(str(tmp_path / "x.gguf"))
 
 
 MALFORMED = {
@@ -269,10 +269,10 @@ def test_malformed_configurations_are_a_short_sentence(tmp_path, case) -> None:
     fields, message = MALFORMED[case]
     (tmp_path / "config.json").write_text(json.dumps(fields))
     if not message:  # odd, and still a model
-        resolve(str(tmp_path))
+        subject_of(str(tmp_path))
         return
     with pytest.raises(SymgaugeError, match=message) as caught:
-        resolve(str(tmp_path))
+        subject_of(str(tmp_path))
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < len(str(tmp_path)) + 350
 
@@ -281,7 +281,7 @@ def test_malformed_configurations_are_a_short_sentence(tmp_path, case) -> None:
 def test_deep_nests_are_a_short_sentence(tmp_path, text) -> None:
     (tmp_path / "config.json").write_text(text)
     with pytest.raises(InvalidInput, match=r"nested too deeply|not valid JSON|no 'model_type'"):
-        resolve(str(tmp_path))
+        subject_of(str(tmp_path))
 
 
 @pytest.mark.parametrize("name", ["config.json", "model.gguf"])
@@ -295,15 +295,15 @@ def test_what_is_no_file_is_not_waited_for(tmp_path, kind, name) -> None:
     else:
         path.symlink_to({"device": "/dev/zero", "loop": path, "nowhere": tmp_path / "nowhere"}[kind])
     with pytest.raises(InvalidInput, match=r"no ordinary file|cannot be read|no such|a folder"):
-        resolve(str(path))
+        subject_of(str(path))
     with pytest.raises(InvalidInput, match=r"no ordinary file|cannot be read|no such|a folder"):
-        resolve(str(tmp_path))
+        subject_of(str(tmp_path))
 
 
 @pytest.mark.parametrize("as_folder", [True, False])
 def test_a_configuration_is_scaled_down_and_says_so(tmp_path, as_folder) -> None:
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt2", "n_layer": 5}))
-    target = resolve(str(tmp_path if as_folder else tmp_path / "config.json"))
+    target = subject_of(str(tmp_path if as_folder else tmp_path / "config.json"))
     assert type(target.module).__name__ == "GPT2LMHeadModel"
     assert "n_layer 5 → 2" in target.notes[0]
     assert target.full_size is not None
@@ -311,52 +311,58 @@ def test_a_configuration_is_scaled_down_and_says_so(tmp_path, as_folder) -> None
 
 
 def test_a_preset_is_scaled_down_and_says_so() -> None:
-    target = resolve("GPT2", inputs="tokens:11,3")
+    target = subject_of("GPT2", parse_inputs("tokens:11,3"))
     assert "d_model 768 →" in target.notes[0]
     assert target.full_size == preset("gpt2")
     assert target.inputs == Tokens(11, 3)
     assert sum(p.numel() for p in target.module.parameters()) < 3000
 
 
-class Failing(nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        raise NotImplementedError("not\nyet")
+def test_a_subject_stays_what_it_is_but_for_its_inputs() -> None:
+    subject = subject_of(Architecture(4, 2, 3, 2, vocabulary=9, context=3))
+    assert subject_of(subject) is subject
+    assert subject.recognized
+    assert subject_of(subject, Tokens(5, 2)).inputs == Tokens(5, 2)
+    assert subject_of(subject, Tokens(5, 2)).module is subject.module
 
 
-def test_errors_inside_a_module_name_its_path() -> None:
-    module = nn.Sequential(nn.Linear(2, 2), nn.Sequential(Failing()))
-    with pytest.raises(InvalidInput) as caught, blaming("running it", module):
-        module(torch.zeros(1, 2))
-    text = str(caught.value)
-    assert text.startswith("running it raised NotImplementedError: not, in module '1.0' (Failing), at test_targets.py")
-    assert "\n" not in text
+def test_a_models_own_name_for_its_input_stays() -> None:
+    subject = Subject(nn.Linear(3, 2), Vectors(1, 3, keyword="input"))
+    assert subject.fed(Vectors(2, 3)).inputs == Vectors(2, 3, keyword="input")
+    assert subject.fed(Vectors(2, 3, keyword="x")).inputs == Vectors(2, 3, keyword="x")
 
 
-def test_the_whole_traceback_on_request(capsys) -> None:
-    with (
-        pytest.raises(InvalidInput, match=r"raised ValueError: x, at test_targets.py line \d+$"),
-        blaming("it", show=True),
-    ):
-        raise ValueError("x")
-    assert "Traceback" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ((3, Vectors(1, 3)), "a torch.nn.Module is needed, not 3"),
+        ((nn.Linear(3, 2), "tokens:3,2"), "inputs must be symgauge.Tokens, Vectors or Arrays, not str"),
+        ((nn.Linear(3, 2), Vectors(1, 3), Architecture(4, 2, 3, 2)), "both the architecture and its layout"),
+    ],
+)
+def test_what_is_no_subject(parts, message) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        Subject(*parts)
 
 
-@pytest.mark.parametrize("name", ["gpt2", "bert-base", "gemma-2-9b", "falcon-7b", "qwen2.5-7b"])
-def test_a_few_layers_give_the_formula_of_all(name) -> None:
-    a = preset(name)
-    assert shortened(a).layers == 4 < a.layers
-    assert full_size(a).formula == dimension(a)
+def test_a_measurement_at_a_random_point_draws_it_alone(monkeypatch) -> None:
+    """No parameters are drawn for a module that is measured at a point of its own, and none are missed."""
+    a = Architecture(4, 2, 3, 2, context=3)
+    expected = symgauge.account(subject_of(a)).as_dict()
+    monkeypatch.setattr("symgauge.models.reference.random_parameters", None)
+    assert {**symgauge.account(a).as_dict(), "seconds": 0} == {**expected, "seconds": 0}
 
 
-def test_dense_layers_before_experts_are_kept_apart() -> None:
-    short = shortened(preset("deepseek-v3"))
-    assert short.experts is not None
-    assert (short.layers, short.experts.first, short.experts.count, short.experts.active) == (6, 2, 3, 2)
+def test_a_configuration_is_adapted_once(tmp_path, monkeypatch) -> None:
+    from symgauge.models.huggingface import small
 
-
-def test_a_small_architecture_is_not_lengthened() -> None:
-    a = Architecture(4, 2, 3, 2, layers=2)
-    assert shortened(a) == a
-    full = full_size(a)
-    assert full.dimension == full.paper == 2 * 2 * (9 + 4)
-    assert full.as_dict()["nullity"] == full.dimension
+    seen = []
+    adapt = small.adapt
+    monkeypatch.setattr(small, "adapt", lambda model: seen.append(model) or adapt(model))
+    monkeypatch.setattr("symgauge.subjects.modules.adapt", lambda model: seen.append(model) or adapt(model))
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt2"}))
+    subject = subject_of(tmp_path, parameters="unset")
+    assert seen == [subject.module]
+    assert subject.architecture is not None
+    assert symgauge.account(subject).complete
+    assert seen == [subject.module]

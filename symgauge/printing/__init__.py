@@ -1,0 +1,1 @@
+"""How results look in a terminal: tables of rich, imported when something is printed."""
