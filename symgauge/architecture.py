@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
@@ -26,6 +26,14 @@ def _at_least(least: int, what: str, **sizes: int) -> None:
         if size < least:
             wanted = "a positive integer" if least == 1 else f"an integer ≥ {least}"
             raise InvalidInput(f"{what} {name!r} must be {wanted}, not {shown(size)}")
+
+
+def _not_zero(what: str, **factors: float) -> None:
+    for name, factor in factors.items():
+        if factor == 0:
+            raise InvalidInput(
+                f"{what} {name!r} must be a number other than 0, which would cut a part of the model off"
+            )
 
 
 @dataclass(frozen=True)
@@ -119,11 +127,13 @@ class Latent:
 
     ``d_rope`` channels per head carry positions; their key part is one vector shared by all heads. ``query`` is the
     width of the query latent (0: queries come straight from the stream), ``key_value`` that of the key/value latent.
+    ``epsilon`` belongs to the norms of the latents; None: that of all norms.
     """
 
     query: int
     key_value: int
     d_rope: int
+    epsilon: float | None = None
 
     def __post_init__(self) -> None:
         check_fields(self, "latent field")
@@ -137,6 +147,10 @@ class Experts:
 
     ``routing`` "softmax" normalises over the chosen experts, so a common shift of the router's logits is invisible;
     "sigmoid" (DeepSeek-V3) sees it. ``first`` is the first layer that has experts; earlier ones are dense.
+
+    With ``groups`` > 1 the experts form as many groups, one after the other; a token goes to experts of its
+    ``active_groups`` best groups only, a group's merit being the sum of its two best scores (DeepSeek-V3). ``scale``
+    multiplies what the routed experts write.
     """
 
     count: int
@@ -145,13 +159,32 @@ class Experts:
     shared: int = 0
     routing: Literal["softmax", "sigmoid"] = "softmax"
     first: int = 0
+    groups: int = 1
+    active_groups: int = 1
+    scale: float = 1.0
 
     def __post_init__(self) -> None:
         check_fields(self, "experts field")
-        _at_least(1, "experts field", count=self.count, active=self.active, d_ff=self.d_ff)
+        counts = ("count", "active", "d_ff", "groups", "active_groups")
+        _at_least(1, "experts field", **{name: getattr(self, name) for name in counts})
         _at_least(0, "experts field", shared=self.shared, first=self.first)
+        _not_zero("experts field", scale=self.scale)
         if self.active > self.count:
             raise InvalidInput(f"{self.active} of {self.count} experts cannot be active; there are only {self.count}")
+        if self.groups > 1:
+            self._check_groups()
+
+    def _check_groups(self) -> None:
+        if self.routing != "sigmoid" or self.count % self.groups or self.count < 2 * self.groups:
+            raise InvalidInput(
+                f"{self.groups} groups need routing='sigmoid' and as many experts in each, two at least; "
+                f"there are {self.count} experts with routing={self.routing!r}"
+            )
+        if self.active_groups >= self.groups or self.active > self.active_groups * (self.count // self.groups):
+            raise InvalidInput(
+                f"'active_groups' must be less than the {self.groups} groups, and leave {self.active} experts to "
+                f"choose, not {self.active_groups} with {self.count // self.groups} experts each"
+            )
 
 
 @dataclass(frozen=True)
@@ -159,7 +192,6 @@ class Architecture:
     """Hyperparameters of a transformer, or of one attention layer or block (``vocabulary=0``: vectors in and out).
 
     Sizes are counts. ``context`` is the number of positions of the learned table, or the longest sequence looked at.
-    ``epsilon_is_zero`` says that every norm divides by the exact root mean square, which adds scale symmetries.
     """
 
     d_model: int
@@ -206,7 +238,8 @@ class Architecture:
     placement: Literal["pre", "post", "sandwich", "parallel", "parallel_shared", "output"] = "pre"
     """"output": each sublayer reads the stream as it is, and its result passes a norm (OLMo 2)."""
     norm_offset: bool = False
-    epsilon_is_zero: bool = False
+    epsilon: float = 1e-5
+    """Added to the mean square under the root of every norm. With 0 norms are blind to scale: more symmetries."""
     embedding_norm: bool = False
     final_norm: bool = False
     # embeddings and head
@@ -219,8 +252,19 @@ class Architecture:
     logit_softcap: float | None = None
     unused_positions: int = 0
     """Rows that the position table has before the first position's, and that nothing reads (OPT)."""
-    extra: dict[str, float] = field(default_factory=dict, hash=False, compare=False)
-    """Constants without influence on symmetries (scales of embeddings, scores, sublayers, logits), for adapters."""
+    # factors
+    embedding_scale: float = 1.0
+    """Of the rows of the token table, on their way to the stream (Gemma)."""
+    score_scale: float | None = None
+    """Of the products of queries and keys; None is 1 / √d_k."""
+    rotary_scale: float = 1.0
+    """Of queries and keys where they are rotated (YaRN)."""
+    residual_scale: float = 1.0
+    """Of what each sublayer adds to the stream (Granite)."""
+    logit_scale: float = 1.0
+    """Of the logits, before their soft cap (Cohere)."""
+    gelu_slope: float | None = None
+    """With activation="gelu_tanh": its √(2 / π) as the model rounds it (BLOOM)."""
 
     def __post_init__(self) -> None:
         check_fields(self, "architecture field")
@@ -244,9 +288,18 @@ class Architecture:
             raise InvalidInput("norm='none' leaves no embedding, final, sandwich or parallel norm to place")
         if self.norm_offset and self.norm != "layer":
             raise InvalidInput("norm_offset belongs to norm='layer'")
+        self._check_constants()
         if self.tied and not self.vocabulary:
             raise InvalidInput("tied=True needs a vocabulary")
         self._check_layers()
+
+    def _check_constants(self) -> None:
+        factors = ("embedding_scale", "score_scale", "rotary_scale", "residual_scale", "logit_scale", "gelu_slope")
+        _not_zero("architecture field", **{name: getattr(self, name) for name in factors})
+        if self.epsilon < 0:
+            raise InvalidInput(f"architecture field 'epsilon' must be a number ≥ 0, not {shown(self.epsilon)}")
+        if self.gelu_slope is not None and self.activation != "gelu_tanh":
+            raise InvalidInput("gelu_slope belongs to activation='gelu_tanh'")
 
     def _check_layers(self) -> None:
         """What is given layer by layer or head by head fits, and is known to go together."""
@@ -281,6 +334,8 @@ class Architecture:
             raise InvalidInput(
                 f"the rotary encoding describes {self.rotary.channels} channels, but latent.d_rope = {latent.d_rope}"
             )
+        if latent.epsilon is not None and (latent.epsilon == 0) != (self.epsilon == 0):
+            raise InvalidInput("'epsilon' and latent.epsilon must both be 0, or neither")
 
     def replace(self, **changes: object) -> Architecture:
         """A copy with some fields changed (and checked again)."""
@@ -294,6 +349,11 @@ class Architecture:
     def is_model(self) -> bool:
         """Tokens in, logits out."""
         return self.vocabulary > 0
+
+    @property
+    def epsilon_is_zero(self) -> bool:
+        """Whether every norm divides by the exact root mean square, so that it does not see its input's scale."""
+        return self.epsilon == 0
 
     @property
     def encodings(self) -> tuple[Rotary | None, ...]:

@@ -1,14 +1,15 @@
 """Full-size architectures of production models, and small architectures of the same shape for exact runs.
 
-Hyperparameters are those of the published configuration files. Constants without influence on symmetries (epsilons,
-score and embedding scales) are left at their defaults, and so is the stretching of rotary frequencies for long contexts
-(DeepSeek-V3), which keeps frequencies apart. Falcon-7B's head is tied, as its class has it, although the published
-files hold the shared matrix twice; DeepSeek-V3 is without its extra multi-token-prediction layer.
+Hyperparameters are those of the published configuration files, but for the stretching of rotary frequencies for long
+contexts (DeepSeek-V3), which keeps frequencies apart. Falcon-7B's head is tied, as its class has it, although the
+published files hold the shared matrix twice; DeepSeek-V3 is without its extra multi-token-prediction layer.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -53,6 +54,7 @@ def _bert(d_model: int, heads: int, layers: int) -> Architecture:
         token_types=2,
         head_transform=True,
         head_bias=True,
+        epsilon=1e-12,
     )
 
 
@@ -75,7 +77,14 @@ def _llama(
 
 def _gemma2_9b() -> Architecture:
     return _llama(3584, 16, 8, 14336, 42, 256000, d_k=256, context=4096).replace(
-        activation="gelu_tanh", placement="sandwich", attention_softcap=50.0, logit_softcap=30.0, tied=True
+        activation="gelu_tanh",
+        placement="sandwich",
+        attention_softcap=50.0,
+        logit_softcap=30.0,
+        tied=True,
+        epsilon=1e-6,
+        embedding_scale=59.866519927978516,  # √3584 in single precision
+        score_scale=256**-0.5,
     )
 
 
@@ -124,8 +133,10 @@ def _deepseek_v3() -> Architecture:
         d_v=128,
         context=163840,
         rotary=Rotary.standard(64, interleaved=True),
-        latent=Latent(query=1536, key_value=512, d_rope=64),
-        experts=Experts(256, 8, 2048, shared=1, routing="sigmoid", first=3),
+        latent=Latent(query=1536, key_value=512, d_rope=64, epsilon=1e-6),
+        experts=Experts(256, 8, 2048, shared=1, routing="sigmoid", first=3, groups=8, active_groups=4, scale=2.5),
+        epsilon=1e-6,
+        score_scale=192**-0.5 * (0.1 * math.log(40) + 1) ** 2,  # YaRN's, for contexts forty times as long
     )
 
 
@@ -141,9 +152,20 @@ _PRESETS: dict[str, Callable[[], Architecture]] = {
     "llama-3-70b": lambda: _llama(8192, 64, 8, 28672, 80, 128256, 5e5, context=8192),
     "mistral-7b": lambda: _llama(4096, 32, 8, 14336, 32, 32000, context=4096),
     "qwen2.5-7b": lambda: _llama(
-        3584, 28, 4, 18944, 28, 152064, 1e6, context=131072, query_bias=True, key_bias=True, value_bias=True
+        3584,
+        28,
+        4,
+        18944,
+        28,
+        152064,
+        1e6,
+        context=131072,
+        query_bias=True,
+        key_bias=True,
+        value_bias=True,
+        epsilon=1e-6,
     ),
-    "qwen3-8b": lambda: _llama(4096, 32, 8, 12288, 36, 151936, 1e6, context=40960, qk_norm=True),
+    "qwen3-8b": lambda: _llama(4096, 32, 8, 12288, 36, 151936, 1e6, context=40960, qk_norm=True, epsilon=1e-6),
     "gemma-2-9b": _gemma2_9b,
     "falcon-7b": _falcon_7b,
     "gpt-neox-20b": _gpt_neox_20b,
@@ -195,6 +217,7 @@ def _small_experts(experts: Experts | None, layers: int) -> Experts | None:
         min(1, experts.shared),
         experts.routing,
         min(layers - 1, experts.first),
+        min(2, experts.groups),
     )
 
 
@@ -212,6 +235,12 @@ def small_depth(architecture: Architecture) -> int:
     Each norm asks for a root, which every second probe has; what a position attends to must have passed its norms too.
     """
     return 1 if architecture.placement in ("sandwich", "output") else 2
+
+
+CONSTANTS = (
+    "epsilon", "embedding_scale", "score_scale", "rotary_scale", "residual_scale", "logit_scale", "gelu_slope",
+)  # fmt: skip
+"""Fields that belong to the full size, as a stream of width 7 is not multiplied by 60: defaults in small ones."""
 
 
 def scaled_down(architecture: Architecture) -> Architecture:
@@ -240,6 +269,9 @@ def scaled_down(architecture: Architecture) -> Architecture:
     if a.latent is not None:
         d_rope = rotary.channels if rotary else 2
         latent, d_k = Latent(min(6, a.latent.query), 5, d_rope), d_rope + 2
+    constants = {f.name: f.default for f in dataclasses.fields(a) if f.name in CONSTANTS}
+    if a.epsilon_is_zero:
+        del constants["epsilon"]
     return a.replace(
         name=f"{a.name} (scaled down)".strip(),
         d_model=7,
@@ -259,6 +291,5 @@ def scaled_down(architecture: Architecture) -> Architecture:
         alibi=a.alibi[:heads],
         latent=latent,
         experts=_small_experts(a.experts, layers),
-        # Constants that belong to the full size: score scale, groups of experts.
-        extra={},
+        **constants,
     )

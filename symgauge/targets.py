@@ -130,9 +130,10 @@ def _from_preset(name: str, seed: int) -> Target:
 
 def _differences(full: Architecture, small: Architecture) -> str:
     """The sizes that differ, as "field big → small"."""
-    pairs = [(f.name, getattr(full, f.name), getattr(small, f.name)) for f in dataclasses.fields(full) if f.compare]
+    pairs = [(f.name, getattr(full, f.name), getattr(small, f.name)) for f in dataclasses.fields(full)]
     sizes = [f"{name} {a:,} → {b:,}" for name, a, b in pairs if a != b and isinstance(a, int)]
-    parts = [name for name, a, b in pairs if a != b and not isinstance(a, int) and name != "name"]
+    # Constants (epsilons, factors) are no sizes.
+    parts = [name for name, a, b in pairs if a != b and not isinstance(a, int | float) and name != "name"]
     return ", ".join([*sizes, *(f"{name} cut to match" for name in parts)])
 
 

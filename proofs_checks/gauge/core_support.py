@@ -29,7 +29,7 @@ Roles = Mapping[str, Tensor]
 ALONE: dict[str, Any] = {"residual": False, "causal": False}
 """One attention layer on vectors, without residual stream or mask."""
 BIASES: dict[str, Any] = dict.fromkeys(("query_bias", "key_bias", "value_bias", "output_bias", "ff_bias"), True)
-EPSILON: dict[str, Any] = {"extra": {"epsilon": 0.1}}
+EPSILON: dict[str, Any] = {"epsilon": 0.1}
 """A visible ε, so that in float64 too no scale symmetry is nearly there."""
 LEAST_COMPARED = 10
 
@@ -118,13 +118,13 @@ def census(
     """The exact account of every architecture; there has to be one."""
     if not architectures:
         raise AssertionError("a census needs at least one architecture")
-    found = tuple(_measured(a, repr(a.extra), output, seed) for a in architectures)
+    found = tuple(_measured(a, output, seed) for a in architectures)
     return Census(found, tuple(formula(a) for a in architectures), seed)
 
 
 @cache
-def _measured(a: Architecture, constants: str, output: Output, seed: int) -> Account:
-    """Many claims rest on the same small layers. ``constants`` are what == of architectures does not look at."""
+def _measured(a: Architecture, output: Output, seed: int) -> Account:
+    """Many claims rest on the same small layers."""
     return account(a, output=output, seed=seed)
 
 

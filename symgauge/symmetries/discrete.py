@@ -30,6 +30,17 @@ def signs(n: int, generator: torch.Generator) -> Tensor:
     return torch.cat([-drawn[:1].abs(), drawn[1:]])
 
 
+def _wreath(n: int, groups: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """A random element of S_{n/g} wr S_g on n things in g runs: the permutations of runs (g,) and of things (n,)."""
+    size, order = n // groups, permutation(groups, generator)
+    inside = [permutation(size, generator) for _ in range(groups)]
+    return order, torch.cat([g * size + within for g, within in zip(order, inside, strict=True)])
+
+
+def _wreath_order(n: Expr, groups: Expr) -> Expr:
+    return factorial(n / groups) ** groups * factorial(groups)
+
+
 def _taken(roles: Roles, names: Sequence[str | None], index: Tensor, axis: int = 0) -> dict[str, Tensor]:
     return {name: roles[name].index_select(axis, index) for name in names if name is not None}
 
@@ -44,16 +55,13 @@ class HeadPermutation(DiscreteSymmetry):
         return a.heads > 1 and not a.alibi
 
     def order(self, a: Architecture) -> Expr:
-        return (factorial(s.h / s.g) ** s.g * factorial(s.g)) ** s.L
+        return _wreath_order(s.h, s.g) ** s.L
 
     def sample(self, a: Architecture, w: Wiring, generator: torch.Generator) -> dict[str, Tensor]:
-        size = a.heads // a.groups
         element: dict[str, Tensor] = {}
         for index, sub in enumerate(w.sublayers()):
             if isinstance(sub, Attention | LatentAttention):
-                groups = permutation(a.groups, generator)
-                inside = [permutation(size, generator) for _ in range(a.groups)]
-                heads = torch.cat([g * size + within for g, within in zip(groups, inside, strict=True)])
+                groups, heads = _wreath(a.heads, a.groups, generator)
                 element |= {f"{index}.groups": groups, f"{index}.heads": heads}
         return element
 
@@ -125,23 +133,24 @@ class NeuronSigns(DiscreteSymmetry):
 
 class ExpertPermutation(DiscreteSymmetry):
     name = "expert-permutation"
-    title = "Routed experts are renumbered together with the router's columns; shared experts among themselves."
-    source = "survey of symmetries (gating: permutations); shared experts derived here"
+    title = (
+        "Routed experts are renumbered together with the router's columns, inside each group that the router chooses "
+        "between, and whole groups; shared experts among themselves."
+    )
+    source = "survey of symmetries (gating: permutations); groups (S_{e/g} wr S_g) and shared experts derived here"
 
     def applies(self, a: Architecture, output: Output = "logits") -> bool:
-        # Routing by groups of experts only allows permutations that keep the groups.
-        limited = a.extra.get("router_groups", 1) > 1
-        return a.experts is not None and a.experts.count > 1 and a.experts.first < a.layers and not limited
+        return a.experts is not None and a.experts.count > 1 and a.experts.first < a.layers
 
     def order(self, a: Architecture) -> Expr:
-        each = factorial(s.experts) * factorial(s.shared)
+        each = _wreath_order(s.experts, s.g_e) * factorial(s.shared)
         return each ** (s.L - s.dense)
 
     def sample(self, a: Architecture, w: Wiring, generator: torch.Generator) -> dict[str, Tensor]:
         element = {}
         for sub in w.sublayers():
-            if isinstance(sub, Mixture):
-                element[sub.router.weight] = permutation(len(sub.experts), generator)
+            if isinstance(sub, Mixture) and a.experts is not None:
+                _, element[sub.router.weight] = _wreath(a.experts.count, a.experts.groups, generator)
                 if sub.shared:
                     element[sub.shared[0].up.weight] = permutation(len(sub.shared), generator)
         return element

@@ -99,6 +99,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "num_key_value_heads": 8,
         "num_hidden_layers": 32,
         "max_position_embeddings": 32768,
+        "rms_norm_eps": 1e-05,
         "rope_theta": 10000.0,
         "sliding_window": 4096,
         "vocab_size": 32000,

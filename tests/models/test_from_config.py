@@ -42,7 +42,8 @@ def test_the_small_instance_has_the_same_parts(name: str) -> None:
     result = from_config(CONFIGS[name])
     full, small = result.architecture, adapt(result.model).architecture
     sizes = {"d_model", "heads", "groups", "d_k", "d_v", "d_ff", "layers", "vocabulary", "context"}
-    parts = {"rotary", "latent", "experts", "extra"}
+    parts = {"rotary", "latent", "experts"}
+    sizes |= {"embedding_scale", "score_scale"}  # follow from widths
     for field in vars(full):
         if field in parts:
             assert (getattr(full, field) is None) == (getattr(small, field) is None)

@@ -264,7 +264,7 @@ def _one_for_all(a: Architecture) -> Architecture:
         ("gpt_neo", lambda a: a.replace(windows=())),
         ("bloom", lambda a: a.replace(alibi=())),
         ("mpt", lambda a: a.replace(alibi=a.alibi[::-1])),
-        ("granite", lambda a: a.replace(extra={**a.extra, "residual_scale": 1.0})),
+        ("granite", lambda a: a.replace(residual_scale=1.0)),
     ],
 )
 def test_what_layers_and_heads_have_of_their_own_is_noticed(

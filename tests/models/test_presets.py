@@ -11,7 +11,7 @@ from symgauge.architecture import Architecture, Rotary
 from symgauge.errors import InvalidInput
 from symgauge.models.huggingface import from_config
 from symgauge.models.reference import ReferenceModel
-from symgauge.presets import preset, presets, scaled_down
+from symgauge.presets import CONSTANTS, preset, presets, scaled_down
 from symgauge.wiring import wire
 from tests.models.published import CONFIGS, PARAMETERS
 
@@ -50,7 +50,7 @@ def test_names_are_forgiving_about_case_and_suggest_neighbours() -> None:
 @pytest.mark.parametrize("name", presets())
 def test_small_architectures_keep_every_part(name: str) -> None:
     full, small = preset(name), scaled_down(preset(name))
-    sizes = {"name", "d_model", "heads", "groups", "d_k", "d_v", "d_ff", "layers", "vocabulary", "context"}
+    sizes = {"name", "d_model", "heads", "groups", "d_k", "d_v", "d_ff", "layers", "vocabulary", "context", *CONSTANTS}
     for field in vars(full):
         if field in {"rotary", "latent", "experts"}:
             assert (getattr(full, field) is None) == (getattr(small, field) is None)

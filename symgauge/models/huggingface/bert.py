@@ -7,7 +7,7 @@ from typing import Any
 from symgauge.architecture import Architecture
 from symgauge.layout import Slot
 from symgauge.models.huggingface.entries import Assignment, Entries
-from symgauge.models.huggingface.family import Config, Family, activation, even_share, norm_epsilon
+from symgauge.models.huggingface.family import Config, Family, activation, even_share
 from symgauge.models.huggingface.llama import biases
 
 
@@ -39,7 +39,7 @@ def architecture(config: Config) -> Architecture:
         head_transform=True,
         head_bias=True,
         tied=True,
-        **norm_epsilon(config, "layer_norm_eps"),
+        epsilon=config.layer_norm_eps,
     )
 
 
@@ -112,7 +112,7 @@ def distilbert(config: Config) -> Architecture:
         head_transform=True,
         head_bias=True,
         tied=config.tie_word_embeddings,
-        extra={"epsilon": 1e-12},
+        epsilon=1e-12,
         **biases(True),
     )
 

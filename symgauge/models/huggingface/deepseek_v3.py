@@ -31,20 +31,14 @@ def _score_scale(config: Config) -> float:
 def architecture(config: Config) -> Architecture:
     if config.num_key_value_heads != config.num_attention_heads:
         raise UnsupportedModel("deepseek_v3: 'num_key_value_heads' must equal 'num_attention_heads'")
-    encoding, constants = rotary(
+    encoding, rotary_scale = rotary(
         config,
         llama.rotary_class("deepseek_v3", "DeepseekV3"),
         config.qk_rope_head_dim,
         interleaved=bool(config.rope_interleave),
     )
-    extra = {
-        **constants,
-        "score_scale": _score_scale(config),
-        "latent_epsilon": LATENT_EPSILON,
-        "router_scale": float(config.routed_scaling_factor),
-    }
-    if (config.n_group or 1) > 1:
-        extra.update(router_groups=config.n_group, router_groups_active=config.topk_group)
+    # Where all groups are active, they are one.
+    groups = config.n_group if (config.n_group or 1) > config.topk_group else 1
     first = config.first_k_dense_replace or 0
     experts = Experts(
         config.n_routed_experts,
@@ -53,16 +47,20 @@ def architecture(config: Config) -> Architecture:
         shared=config.n_shared_experts,
         routing="sigmoid",
         first=first,
+        groups=groups,
+        active_groups=min(groups, config.topk_group),
+        scale=config.routed_scaling_factor,
     )
     return llama.decoder(
         config,
         "DeepseekV3",
         d_k=config.qk_nope_head_dim + config.qk_rope_head_dim,
         d_v=config.v_head_dim,
-        latent=Latent(config.q_lora_rank or 0, config.kv_lora_rank, config.qk_rope_head_dim),
+        latent=Latent(config.q_lora_rank or 0, config.kv_lora_rank, config.qk_rope_head_dim, LATENT_EPSILON),
         rotary=encoding,
         experts=experts if first < config.num_hidden_layers else None,
-        extra=extra,
+        score_scale=_score_scale(config),
+        rotary_scale=rotary_scale,
     )
 
 

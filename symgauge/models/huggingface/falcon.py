@@ -8,7 +8,7 @@ from symgauge.architecture import Architecture
 from symgauge.errors import UnsupportedModel
 from symgauge.layout import Slot
 from symgauge.models.huggingface.entries import Assignment, Entries
-from symgauge.models.huggingface.family import Config, Family, activation, context, even_share, norm_epsilon
+from symgauge.models.huggingface.family import Config, Family, activation, context, even_share
 from symgauge.models.huggingface.gpt_neox import head_major
 from symgauge.models.huggingface.llama import rotary_class
 from symgauge.models.huggingface.rope import rotary
@@ -33,9 +33,7 @@ def _placement(config: Config) -> str:
 
 def architecture(config: Config) -> Architecture:
     width = even_share(config)
-    encoding, constants = rotary(config, rotary_class("falcon", "Falcon"), width)
-    fields = norm_epsilon(config, "layer_norm_epsilon")
-    fields["extra"].update(constants)
+    encoding, rotary_scale = rotary(config, rotary_class("falcon", "Falcon"), width)
     if config.new_decoder_architecture and not config.parallel_attn:
         raise UnsupportedModel("falcon: 'parallel_attn' = False is only known without new_decoder_architecture")
     return Architecture(
@@ -61,7 +59,8 @@ def architecture(config: Config) -> Architecture:
         placement=_placement(config),  # type: ignore[arg-type]
         final_norm=True,
         tied=config.tie_word_embeddings,
-        **fields,
+        epsilon=config.layer_norm_epsilon,
+        rotary_scale=rotary_scale,
     )
 
 

@@ -111,12 +111,6 @@ def activation(config: Config, name: str) -> Activation:
     return _ACTIVATIONS[value]
 
 
-def norm_epsilon(config: Config, name: str) -> dict[str, Any]:
-    """Architecture fields that follow from the norms' epsilon."""
-    epsilon = float(getattr(config, name))
-    return {"epsilon_is_zero": epsilon == 0, "extra": {"epsilon": epsilon}}
-
-
 def even_share(config: Config) -> int:
     """Channels per head where the heads divide the stream evenly."""
     d_model, heads = config.hidden_size, config.num_attention_heads

@@ -18,17 +18,16 @@ SANDWICH = {
 }
 
 
-def _embedding_scale(config: Config) -> dict[str, float]:
+def _embedding_scale(config: Config) -> float:
     # The modules keep this constant in single precision.
-    return {"embedding_scale": float(torch.tensor(config.hidden_size**0.5, dtype=torch.float32))}
+    return float(torch.tensor(config.hidden_size**0.5, dtype=torch.float32))
 
 
 def gemma(config: Config) -> Architecture:
-    return decoder(config, "Gemma", extra=_embedding_scale(config))
+    return decoder(config, "Gemma", embedding_scale=_embedding_scale(config))
 
 
 def _sandwich(config: Config, prefix: str, **changes: Any) -> Architecture:
-    extra = {**_embedding_scale(config), "score_scale": config.query_pre_attn_scalar**-0.5, **changes.pop("extra", {})}
     return decoder(
         config,
         prefix,
@@ -37,7 +36,8 @@ def _sandwich(config: Config, prefix: str, **changes: Any) -> Architecture:
         causal=not config.use_bidirectional_attention,
         attention_softcap=config.attn_logit_softcapping,
         logit_softcap=config.final_logit_softcapping,
-        extra=extra,
+        embedding_scale=_embedding_scale(config),
+        score_scale=config.query_pre_attn_scalar**-0.5,
         **changes,
     )
 

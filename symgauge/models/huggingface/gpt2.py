@@ -7,14 +7,11 @@ from typing import Any
 from symgauge.architecture import Architecture
 from symgauge.layout import Slot
 from symgauge.models.huggingface.entries import Assignment, Entries
-from symgauge.models.huggingface.family import Config, Family, activation, even_share, norm_epsilon
+from symgauge.models.huggingface.family import Config, Family, activation, even_share
 
 
 def architecture(config: Config) -> Architecture:
     width = even_share(config)
-    fields = norm_epsilon(config, "layer_norm_epsilon")
-    if not config.scale_attn_weights:
-        fields["extra"]["score_scale"] = 1.0
     return Architecture(
         name="gpt2",
         d_model=config.n_embd,
@@ -36,7 +33,8 @@ def architecture(config: Config) -> Architecture:
         final_norm=True,
         position_table=True,
         tied=config.tie_word_embeddings,
-        **fields,
+        epsilon=config.layer_norm_epsilon,
+        score_scale=None if config.scale_attn_weights else 1.0,
     )
 
 

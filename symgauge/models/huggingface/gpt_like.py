@@ -10,14 +10,14 @@ from symgauge.architecture import Architecture
 from symgauge.errors import UnsupportedModel
 from symgauge.layout import Slot
 from symgauge.models.huggingface.entries import Assignment, Entries
-from symgauge.models.huggingface.family import Config, Family, activation, even_share, norm_epsilon
+from symgauge.models.huggingface.family import Config, Family, activation, even_share
 from symgauge.models.huggingface.gpt_neox import head_major
 from symgauge.models.huggingface.llama import biases, kept_layers
 
 
 def decoder(config: Config, **fields: Any) -> Architecture:
     """What the four have in common: Pre-LN with LayerNorm, heads that share the stream evenly, no gate."""
-    width, extra = even_share(config), fields.pop("extra", {})
+    width = even_share(config)
     common: dict[str, Any] = {
         "name": config.model_type,
         "d_model": config.hidden_size,
@@ -31,9 +31,9 @@ def decoder(config: Config, **fields: Any) -> Architecture:
         "norm_offset": True,
         "final_norm": True,
         "tied": config.tie_word_embeddings,
-        **norm_epsilon(config, "layer_norm_epsilon"),
+        "epsilon": config.layer_norm_epsilon,
     }
-    return Architecture(**{**common, **fields, "extra": {**common["extra"], **extra}})
+    return Architecture(**{**common, **fields})
 
 
 def gpt_neo(config: Config) -> Architecture:
@@ -47,7 +47,7 @@ def gpt_neo(config: Config) -> Architecture:
         output_bias=True,
         ff_bias=True,
         activation=activation(config, "activation_function"),
-        extra={"score_scale": 1.0},
+        score_scale=1.0,
     )
 
 
@@ -112,7 +112,7 @@ def opt(config: Config) -> Architecture:
         unused_positions=2,
         tied=config.tie_word_embeddings,
         # The norms have torch's own epsilon.
-        extra={"epsilon": 1e-5},
+        epsilon=1e-5,
         **biases(config.enable_bias),
     )
 
@@ -160,7 +160,7 @@ def bloom(config: Config) -> Architecture:
         activation="gelu_tanh",
         # The class has no limit; published files name the length that the model was trained on.
         context=getattr(config, "seq_length", None) or 2048,
-        extra={"gelu_slope": 0.79788456},
+        gelu_slope=0.79788456,
         **biases(True),
     )
 
@@ -200,13 +200,12 @@ def mpt(config: Config) -> Architecture:
         _only(config, f"attn_config.{name}", getattr(config.attn_config, name), wanted)
     # Of positions −1 and 0.
     slopes = -build_mpt_alibi_tensor(config.n_heads, 2)[:, 0, 0]
-    scale = config.attn_config.softmax_scale
     return decoder(
         config,
         alibi=tuple(slopes.tolist()),
         norm_offset=False,
         context=config.max_seq_len,
-        extra={} if scale is None else {"score_scale": scale},
+        score_scale=config.attn_config.softmax_scale,
     )
 
 

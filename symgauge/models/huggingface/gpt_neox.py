@@ -7,7 +7,7 @@ from typing import Any
 from symgauge.architecture import Architecture
 from symgauge.layout import Slot
 from symgauge.models.huggingface.entries import Assignment, Entries, heads_in
-from symgauge.models.huggingface.family import Config, Family, activation, context, even_share, norm_epsilon
+from symgauge.models.huggingface.family import Config, Family, activation, context, even_share
 from symgauge.models.huggingface.llama import rotary_class
 from symgauge.models.huggingface.rope import rotary
 
@@ -23,9 +23,7 @@ def head_major(to: Assignment, role: str, layer: str, heads: int) -> None:
 
 def architecture(config: Config) -> Architecture:
     width = even_share(config)
-    encoding, constants = rotary(config, rotary_class("gpt_neox", "GPTNeoX"), width)
-    fields = norm_epsilon(config, "layer_norm_eps")
-    fields["extra"].update(constants)
+    encoding, rotary_scale = rotary(config, rotary_class("gpt_neox", "GPTNeoX"), width)
     biased = config.attention_bias
     return Architecture(
         name="gpt_neox",
@@ -49,7 +47,8 @@ def architecture(config: Config) -> Architecture:
         placement="parallel" if config.use_parallel_residual else "pre",
         final_norm=True,
         tied=config.tie_word_embeddings,
-        **fields,
+        epsilon=config.layer_norm_eps,
+        rotary_scale=rotary_scale,
     )
 
 

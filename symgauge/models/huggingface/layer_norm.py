@@ -72,7 +72,6 @@ def phi(config: Config) -> Architecture:
 
 def cohere(config: Config, prefix: str, **changes: Any) -> Architecture:
     nonzero(config, "logit_scale")
-    extra = {"logit_scale": float(config.logit_scale), **changes.pop("extra", {})}
     return decoder(
         config,
         prefix,
@@ -80,16 +79,16 @@ def cohere(config: Config, prefix: str, **changes: Any) -> Architecture:
         interleaved=True,
         norm="layer",
         placement="parallel_shared",
-        extra=extra,
+        logit_scale=config.logit_scale,
         **changes,
     )
 
 
 def cohere2(config: Config) -> Architecture:
     """Only layers with a sliding window have a rotary encoding."""
-    encoding, extra = rotary(config, rotary_class("cohere2", "Cohere2"), head_width(config), interleaved=True)
+    encoding, factor = rotary(config, rotary_class("cohere2", "Cohere2"), head_width(config), interleaved=True)
     turning = tuple(encoding if kind == "sliding_attention" else None for kind in config.layer_types)
-    return cohere(config, "Cohere2", rotary_by_layer=turning, extra=extra)
+    return cohere(config, "Cohere2", rotary_by_layer=turning, rotary_scale=factor)
 
 
 def _slots_stablelm(a: Architecture, entries: Any) -> Any:

@@ -14,7 +14,7 @@ from symgauge.architecture import Architecture
 from symgauge.errors import UnsupportedModel
 from symgauge.layout import Slot
 from symgauge.models.huggingface.entries import Assignment, Entries
-from symgauge.models.huggingface.family import Config, Family, activation, context, head_width, norm_epsilon
+from symgauge.models.huggingface.family import Config, Family, activation, context, head_width
 from symgauge.models.huggingface.rope import rotary
 
 
@@ -41,10 +41,9 @@ def decoder(
 ) -> Architecture:
     """The architecture LLaMA-shaped configurations share; ``changes`` are what a family does differently."""
     width = head_width(config)
-    constants: dict[str, float] = {}
     if "rotary" not in changes and "rotary_by_layer" not in changes:
         embedding = rotary_class(config.model_type, prefix)
-        changes["rotary"], constants = rotary(config, embedding, width, interleaved=interleaved)
+        changes["rotary"], changes["rotary_scale"] = rotary(config, embedding, width, interleaved=interleaved)
     biased = bool(getattr(config, "attention_bias", False))
     fields: dict[str, Any] = {
         "name": config.model_type,
@@ -67,23 +66,22 @@ def decoder(
         "norm": "rms",
         "final_norm": True,
         "tied": config.tie_word_embeddings,
-        **norm_epsilon(config, epsilon_field),
+        "epsilon": getattr(config, epsilon_field),
     }
-    extra = {**fields["extra"], **constants, **changes.pop("extra", {})}
-    return Architecture(**{**fields, **changes, "extra": extra})
+    return Architecture(**{**fields, **changes})
 
 
 def parts_by_layer(config: Config, prefix: str) -> dict[str, Any]:
     """Encodings of layers whose kinds ("sliding_attention", "full_attention") have angles of their own."""
     embedding, width = rotary_class(config.model_type, prefix), head_width(config)
     found = {kind: rotary(config, embedding, width, layers=kind) for kind in set(config.layer_types)}
-    constants = [extra for _, extra in found.values()]
-    if any(extra != constants[0] for extra in constants):
+    factors = {factor for _, factor in found.values()}
+    if len(factors) > 1:
         raise UnsupportedModel(
             f"{config.model_type}: 'rope_parameters' scale the scores of some layers and not of others, which the "
             "adapter does not know; `symgauge dim` measures the model all the same"
         )
-    return {"rotary_by_layer": tuple(found[kind][0] for kind in config.layer_types), "extra": constants[0]}
+    return {"rotary_by_layer": tuple(found[kind][0] for kind in config.layer_types), "rotary_scale": factors.pop()}
 
 
 SlotWriter = Callable[[Assignment, Architecture, str, str], None]
@@ -162,13 +160,14 @@ def qwen2(config: Config) -> Architecture:
 
 def granite(config: Config) -> Architecture:
     nonzero(config, "embedding_multiplier", "attention_multiplier", "residual_multiplier", "logits_scaling")
-    extra = {
-        "embedding_scale": float(config.embedding_multiplier),
-        "score_scale": float(config.attention_multiplier),
-        "residual_scale": float(config.residual_multiplier),
-        "logit_scale": 1 / config.logits_scaling,
-    }
-    return decoder(config, "Granite", extra=extra)
+    return decoder(
+        config,
+        "Granite",
+        embedding_scale=config.embedding_multiplier,
+        score_scale=config.attention_multiplier,
+        residual_scale=config.residual_multiplier,
+        logit_scale=1 / config.logits_scaling,
+    )
 
 
 def nonzero(config: Config, *names: str) -> None:
@@ -182,11 +181,11 @@ def nonzero(config: Config, *names: str) -> None:
 
 
 def smollm3(config: Config) -> Architecture:
-    encoding, extra = rotary(config, rotary_class("smollm3", "SmolLM3"), head_width(config))
+    encoding, factor = rotary(config, rotary_class("smollm3", "SmolLM3"), head_width(config))
     uses = config.no_rope_layers[: config.num_hidden_layers]
     if all(uses):
-        return decoder(config, "SmolLM3", rotary=encoding, extra=extra)
-    return decoder(config, "SmolLM3", rotary_by_layer=tuple(encoding if u else None for u in uses), extra=extra)
+        return decoder(config, "SmolLM3", rotary=encoding, rotary_scale=factor)
+    return decoder(config, "SmolLM3", rotary_by_layer=tuple(encoding if u else None for u in uses), rotary_scale=factor)
 
 
 def ernie(config: Config) -> Architecture:

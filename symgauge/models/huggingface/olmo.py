@@ -25,9 +25,9 @@ def exaone4(config: Config) -> Architecture:
     """With a sliding window, layers without it have no rotary encoding."""
     changes: dict[str, Any] = {"placement": "output", "qk_norm": True}
     if config.sliding_window is not None:
-        encoding, extra = rotary(config, rotary_class("exaone4", "Exaone4"), head_width(config))
+        encoding, factor = rotary(config, rotary_class("exaone4", "Exaone4"), head_width(config))
         turning = tuple(encoding if kind == "sliding_attention" else None for kind in config.layer_types)
-        changes.update(rotary_by_layer=turning, extra=extra)
+        changes.update(rotary_by_layer=turning, rotary_scale=factor)
     return decoder(config, "Exaone4", **changes)
 
 

@@ -14,8 +14,8 @@ _FIXED = ("default", "linear", "llama3", "yarn")
 
 def rotary(
     config: Any, embedding_class: type[Any], channels: int, *, interleaved: bool = False, layers: str = ""
-) -> tuple[Rotary, dict[str, float]]:
-    """The rotary encoding of a head with ``channels`` channels, and ``extra`` constants of the architecture.
+) -> tuple[Rotary, float]:
+    """The rotary encoding of a head with ``channels`` channels, and the factor of what it rotates.
 
     ``layers`` names the kind of layers ("sliding_attention") where the configuration has an encoding for each kind.
     Raises :class:`UnsupportedModel` for schemes whose angles change with the length of the input.
@@ -39,6 +39,5 @@ def rotary(
         raise UnsupportedModel(
             f"{config.model_type}: {2 * len(turns)} rotary channels (see 'head_dim') do not fit a head with {channels}"
         )
-    factor = float(getattr(embedding, f"{prefix}attention_scaling"))
-    extra = {} if factor == 1 else {"rotary_scale": factor}
-    return Rotary(turns, channels - 2 * len(turns), interleaved), extra
+    encoding = Rotary(turns, channels - 2 * len(turns), interleaved)
+    return encoding, float(getattr(embedding, f"{prefix}attention_scaling"))
