@@ -1,190 +1,19 @@
-"""The record that says what a transformer is: every hyperparameter that decides which parameter symmetries it has.
-
-One frozen dataclass covers attention layers alone, blocks and whole models; :mod:`symgauge.wiring` turns it into named
-parameter tensors ("roles"), :mod:`symgauge.models` into a torch module, :mod:`symgauge.symmetries` into dimensions.
-"""
+"""The hyperparameters of a transformer in one record."""
 
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Literal
 
-from symgauge.checks import did_you_mean, is_integer, shown
+from symgauge.architecture.experts import Experts
+from symgauge.architecture.latent import Latent
+from symgauge.architecture.rotary import Rotary
+from symgauge.architecture.sizes import at_least, not_zero
+from symgauge.checks import did_you_mean, shown
 from symgauge.errors import InvalidInput
 from symgauge.fields import check_fields
-
-Turn = Fraction | float
-"""A rotation angle per position, in full turns (ω / 2π): exact coincidences (0, π, aliases) are then exact."""
-
-
-def _at_least(least: int, what: str, **sizes: int) -> None:
-    for name, size in sizes.items():
-        if size < least:
-            wanted = "a positive integer" if least == 1 else f"an integer ≥ {least}"
-            raise InvalidInput(f"{what} {name!r} must be {wanted}, not {shown(size)}")
-
-
-def _not_zero(what: str, **factors: float) -> None:
-    for name, factor in factors.items():
-        if factor == 0:
-            raise InvalidInput(
-                f"{what} {name!r} must be a number other than 0, which would cut a part of the model off"
-            )
-
-
-@dataclass(frozen=True)
-class RotationClass:
-    """Planes whose rotations are equal up to direction, so that one commutant block mixes them (Remark D.3, completed).
-
-    ``kind`` is "complex" (angle not a multiple of π), or "real" (angle 0 or π: the rotation is ±1, and every linear
-    map of the channels commutes with it). ``channels`` lists the head channels, plane by plane for "complex" (first and
-    second coordinate of each plane; ``signs`` says which planes turn the other way).
-    """
-
-    kind: Literal["complex", "real"]
-    channels: tuple[int, ...]
-    signs: tuple[int, ...] = ()
-
-    @property
-    def dimension(self) -> int:
-        """Real dimension of this block of the commutant: 2r² for r planes, n² for n channels with a real rotation."""
-        if self.kind == "complex":
-            return 2 * len(self.signs) ** 2
-        return len(self.channels) ** 2
-
-
-@dataclass(frozen=True)
-class Rotary:
-    """Rotary position encoding of a head: one angle per rotated plane, the other channels left alone.
-
-    ``turns[j]`` is the angle of plane j per position, in full turns. ``interleaved`` planes are the channels
-    (2j, 2j+1); otherwise ("rotate half") plane j is (j, j + n), n the number of planes. Unrotated channels come last.
-    """
-
-    turns: tuple[Turn, ...]
-    unrotated: int = 0
-    interleaved: bool = False
-
-    def __post_init__(self) -> None:
-        check_fields(self, "rotary field")
-        _at_least(0, "rotary field", unrotated=self.unrotated)
-
-    @classmethod
-    def standard(cls, channels: int, *, base: float = 10000.0, unrotated: int = 0, interleaved: bool = False) -> Rotary:
-        """The usual frequencies ω_j = base^(−2j / channels) on ``channels`` rotated channels."""
-        if not is_integer(channels) or channels % 2 or channels <= 0:
-            asked = f"{shown(channels)} rotated channels were asked for"
-            raise InvalidInput(f"rotary encoding turns channels in pairs; {asked}")
-        if isinstance(base, bool) or not isinstance(base, int | float) or not 0 < base < math.inf:
-            raise InvalidInput(f"the base of rotary frequencies must be a positive number, not {shown(base)}")
-        turns = tuple(base ** (-2 * j / channels) / (2 * math.pi) for j in range(channels // 2))
-        return cls(turns, unrotated, interleaved)
-
-    @property
-    def channels(self) -> int:
-        """Number of channels of a head, rotated and not."""
-        return 2 * len(self.turns) + self.unrotated
-
-    def plane(self, j: int) -> tuple[int, int]:
-        """The two channels that plane ``j`` turns."""
-        return (2 * j, 2 * j + 1) if self.interleaved else (j, j + len(self.turns))
-
-    def classes(self) -> tuple[RotationClass, ...]:
-        """Group planes by angle modulo sign and full turns; angles 0 (with the unrotated channels) and π are real."""
-        still: list[int] = []
-        half: list[int] = []
-        moving: dict[Turn, list[tuple[int, int]]] = {}
-        for j, turn in enumerate(self.turns):
-            reduced = turn % 1
-            if reduced == 0:
-                still.extend(self.plane(j))
-            elif reduced * 2 == 1:
-                half.extend(self.plane(j))
-            else:
-                sign = 1 if reduced * 2 < 1 else -1
-                moving.setdefault(reduced if sign == 1 else 1 - reduced, []).append((j, sign))
-        still.extend(range(2 * len(self.turns), self.channels))
-        classes = [
-            RotationClass("complex", tuple(c for j, _ in planes for c in self.plane(j)), tuple(s for _, s in planes))
-            for planes in moving.values()
-        ]
-        classes += [RotationClass("real", tuple(sorted(channels))) for channels in (half, still) if channels]
-        return tuple(classes)
-
-    @property
-    def commutant_dimension(self) -> int:
-        """Real dimension of the matrices that commute with every rotation."""
-        return sum(block.dimension for block in self.classes())
-
-
-@dataclass(frozen=True)
-class Latent:
-    """Multi-head latent attention (DeepSeek): queries, and keys with values, go through narrow latents.
-
-    ``d_rope`` channels per head carry positions; their key part is one vector shared by all heads. ``query`` is the
-    width of the query latent (0: queries come straight from the stream), ``key_value`` that of the key/value latent.
-    ``epsilon`` belongs to the norms of the latents; None: that of all norms.
-    """
-
-    query: int
-    key_value: int
-    d_rope: int
-    epsilon: float | None = None
-
-    def __post_init__(self) -> None:
-        check_fields(self, "latent field")
-        _at_least(0, "latent field", query=self.query)
-        _at_least(1, "latent field", key_value=self.key_value, d_rope=self.d_rope)
-
-
-@dataclass(frozen=True)
-class Experts:
-    """Mixture of experts: ``count`` routed layers of width ``d_ff``, ``active`` per token, ``shared`` always on.
-
-    ``routing`` "softmax" normalises over the chosen experts, so a common shift of the router's logits is invisible;
-    "sigmoid" (DeepSeek-V3) sees it. ``first`` is the first layer that has experts; earlier ones are dense.
-
-    With ``groups`` > 1 the experts form as many groups, one after the other; a token goes to experts of its
-    ``active_groups`` best groups only, a group's merit being the sum of its two best scores (DeepSeek-V3). ``scale``
-    multiplies what the routed experts write.
-    """
-
-    count: int
-    active: int
-    d_ff: int
-    shared: int = 0
-    routing: Literal["softmax", "sigmoid"] = "softmax"
-    first: int = 0
-    groups: int = 1
-    active_groups: int = 1
-    scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_fields(self, "experts field")
-        counts = ("count", "active", "d_ff", "groups", "active_groups")
-        _at_least(1, "experts field", **{name: getattr(self, name) for name in counts})
-        _at_least(0, "experts field", shared=self.shared, first=self.first)
-        _not_zero("experts field", scale=self.scale)
-        if self.active > self.count:
-            raise InvalidInput(f"{self.active} of {self.count} experts cannot be active; there are only {self.count}")
-        if self.groups > 1:
-            self._check_groups()
-
-    def _check_groups(self) -> None:
-        if self.routing != "sigmoid" or self.count % self.groups or self.count < 2 * self.groups:
-            raise InvalidInput(
-                f"{self.groups} groups need routing='sigmoid' and as many experts in each, two at least; "
-                f"there are {self.count} experts with routing={self.routing!r}"
-            )
-        if self.active_groups >= self.groups or self.active > self.active_groups * (self.count // self.groups):
-            raise InvalidInput(
-                f"'active_groups' must be less than the {self.groups} groups, and leave {self.active} experts to "
-                f"choose, not {self.active_groups} with {self.count // self.groups} experts each"
-            )
 
 
 @dataclass(frozen=True)
@@ -271,9 +100,9 @@ class Architecture:
         if self.groups == 0:
             object.__setattr__(self, "groups", self.heads)
         sizes = ("d_model", "heads", "d_k", "d_v", "groups", "layers", "context")
-        _at_least(1, "architecture field", **{name: getattr(self, name) for name in sizes})
+        at_least(1, "architecture field", **{name: getattr(self, name) for name in sizes})
         none_allowed = ("d_ff", "vocabulary", "token_types")
-        _at_least(0, "architecture field", **{name: getattr(self, name) for name in none_allowed})
+        at_least(0, "architecture field", **{name: getattr(self, name) for name in none_allowed})
         for name in ("attention_softcap", "logit_softcap"):
             cap = getattr(self, name)
             if cap is not None and cap <= 0:
@@ -295,7 +124,7 @@ class Architecture:
 
     def _check_constants(self) -> None:
         factors = ("embedding_scale", "score_scale", "rotary_scale", "residual_scale", "logit_scale", "gelu_slope")
-        _not_zero("architecture field", **{name: getattr(self, name) for name in factors})
+        not_zero("architecture field", **{name: getattr(self, name) for name in factors})
         if self.epsilon < 0:
             raise InvalidInput(f"architecture field 'epsilon' must be a number ≥ 0, not {shown(self.epsilon)}")
         if self.gelu_slope is not None and self.activation != "gelu_tanh":
