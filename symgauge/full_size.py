@@ -107,7 +107,8 @@ def shortened(a: Architecture) -> Architecture:
         dense = min(2, experts.first)
         experts = dataclasses.replace(experts, first=dense)
         if experts.active < experts.count and experts.count > 3:
-            experts = dataclasses.replace(experts, count=3, active=min(2, experts.active))
+            # Groups of experts limit permutations only, which have no dimension.
+            experts = dataclasses.replace(experts, count=3, active=min(2, experts.active), groups=1, active_groups=1)
     rest = a.layers - (a.experts.first if dense and a.experts is not None else 0)
     layers = dense + min(_LAYERS, rest)
     return a.replace(layers=layers, windows=a.windows[:layers], experts=experts)

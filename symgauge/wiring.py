@@ -329,7 +329,7 @@ def wire(architecture: Architecture) -> Wiring:
     return replace(wiring, shapes=dict(wiring.shapes))
 
 
-# Every family asks for it. Equal architectures have equal wirings: what == leaves out (``extra``) has no part in them.
+# Every family asks for it, and equal architectures have equal wirings.
 @lru_cache(maxsize=64)
 def _wired(architecture: Architecture) -> Wiring:
     return _Builder(architecture).wiring()

@@ -50,9 +50,12 @@ GELUS = "'gelu', 'gelu_tanh', 'relu', 'relu2', 'silu' or 'tanh'"
         ("logit_softcap", 0.0, "'logit_softcap' must be a positive number or None, not 0.0"),
         ("attention_softcap", math.inf, "'attention_softcap' must be a finite number or None, not inf"),
         ("attention_softcap", True, "'attention_softcap' must be a finite number or None, not True"),
-        ("extra", {"epsilon": math.nan}, "'extra' must be a dict from names to finite numbers, not {'epsilon': nan}"),
-        ("extra", {1: 2.0}, "'extra' must be a dict from names to finite numbers"),
-        ("extra", [1.0], "'extra' must be a dict from names to finite numbers"),
+        ("epsilon", math.nan, "'epsilon' must be a finite number, not nan"),
+        ("epsilon", -1e-5, "'epsilon' must be a number ≥ 0, not -1e-05"),
+        ("residual_scale", "0.22", "'residual_scale' must be a finite number, not '0.22'"),
+        ("logit_scale", 0.0, "'logit_scale' must be a number other than 0"),
+        ("gelu_slope", 0.8, "gelu_slope belongs to activation='gelu_tanh'"),
+        ("latent", Latent(2, 3, 2, epsilon=0.0), "'epsilon' and latent.epsilon must both be 0, or neither"),
         ("latent", Latent(2, 3, 4), "4 rotated channels (latent.d_rope) do not fit into d_k = 2"),
     ],
 )
@@ -107,6 +110,12 @@ def _accepted(kind: type, arguments: dict[str, Any]) -> bool:
         (lambda: Experts(3, 4, 4), "4 of 3 experts cannot be active; there are only 3"),
         (lambda: Experts(3, 2, 4, routing="soft_max"), "did you mean 'softmax'?"),  # type: ignore[arg-type]
         (lambda: Experts(3, True, 4), "'active' must be an integer, not True"),
+        (lambda: Experts(3, 1, 4, scale=0), "'scale' must be a number other than 0"),
+        (lambda: Experts(8, 1, 4, groups=2), "2 groups need routing='sigmoid'"),
+        (lambda: Experts(8, 1, 4, routing="sigmoid", groups=3), "as many experts in each, two at least"),
+        (lambda: Experts(4, 1, 4, routing="sigmoid", groups=4), "as many experts in each, two at least"),
+        (lambda: Experts(8, 1, 4, routing="sigmoid", groups=2, active_groups=2), "must be less than the 2 groups"),
+        (lambda: Experts(8, 5, 4, routing="sigmoid", groups=2), "leave 5 experts to choose, not 1 with 4 experts each"),
         (lambda: Architecture(**SIZES).replace(nrom="rms"), "an architecture has no field 'nrom'; did you mean 'norm'"),
     ],
 )
@@ -118,7 +127,7 @@ def test_records_inside(make: Any, message: str) -> None:
 
 def test_what_makes_sense_is_taken() -> None:
     a = Architecture(
-        **{**SIZES, "d_k": 4}, rotary=Rotary((Fraction(1, 2), 0.1)), attention_softcap=50, extra={"epsilon": 1},
+        **{**SIZES, "d_k": 4}, rotary=Rotary((Fraction(1, 2), 0.1)), attention_softcap=50, epsilon=1, score_scale=2,
         name="x", experts=Experts(3, 1, 2, routing="sigmoid"),
     )  # fmt: skip
     assert a.groups == 2
@@ -129,9 +138,15 @@ def test_a_wiring_is_its_callers_own() -> None:
     before = wire(a)
     wire(a).shapes.clear()
     assert wire(a) == before
-    # Wirings are kept by ==, so what that leaves out must have no part in them.
-    assert [f.name for f in dataclasses.fields(Architecture) if not f.compare] == ["extra"]
     assert wire(a.replace(value_bias=True)) != before
+
+
+def test_all_that_an_architecture_says_counts() -> None:
+    """Wirings and accounts are kept by ==: it leaves nothing out, nor does the hash."""
+    for kind in (Architecture, Rotary, Latent, Experts):
+        assert [f.name for f in dataclasses.fields(kind) if not f.compare or f.hash is not None] == []
+    a = Architecture(**SIZES)
+    assert len({a, a.replace(epsilon=0.1), a.replace(residual_scale=0.5), a.replace(logit_scale=0.5)}) == 4
 
 
 def test_kinds_of_annotations() -> None:

@@ -39,7 +39,7 @@ SIZES: dict[str, dict[str, Any]] = {
 """Sizes with which a kind is in no degenerate case, where small ones that are drawn nearly always are."""
 
 _BIASES: dict[str, Any] = dict.fromkeys(("query_bias", "key_bias", "value_bias", "output_bias", "ff_bias"), True)
-_LAYER_NORM: dict[str, Any] = {"norm": "layer", "norm_offset": True, "extra": {"epsilon": 0.1}, **_BIASES}
+_LAYER_NORM: dict[str, Any] = {"norm": "layer", "norm_offset": True, "epsilon": 0.1, **_BIASES}
 ONE_OF_EACH = {
     "attention with biases": Architecture(5, 2, 3, 2, context=3, residual=False, **_BIASES),
     "grouped rotary attention": Architecture(

@@ -104,7 +104,7 @@ def test_global_orthogonal(evidence: EvidenceLog) -> None:
         counterexample=r"$d=1$, where $O(1)=\{\pm1\}$: $x\mapsto -x$ inside and outside leaves every attention "
         r"layer as it is; checked at $d=4$ over GF(p)",
     )
-    sizes: dict[str, Any] = {"layers": 2, "d_ff": 5, "vocabulary": 40, "context": 3, "extra": {"epsilon": 0.1}}
+    sizes: dict[str, Any] = {"layers": 2, "d_ff": 5, "vocabulary": 40, "context": 3, "epsilon": 0.1}
     model = Architecture(4, 2, 2, 3, norm="rms", final_norm=True, gated=True, activation="silu", **sizes)
     function = ExactFunction(model, batch=1500, length=2)
     integers = 5 * identity

@@ -36,14 +36,14 @@ def silenced(a: Architecture, seed: int) -> dict[str, torch.Tensor]:
 def test_layer_norm(evidence: EvidenceLog) -> None:
     agree, other = [], []
     for seed, width in enumerate((3, 5, 8)):
-        a = Architecture(width, 1, 2, 1, norm="layer", norm_offset=True, placement="post", epsilon_is_zero=True)
+        a = Architecture(width, 1, 2, 1, norm="layer", norm_offset=True, placement="post", epsilon=0.0)
         roles, x = silenced(a, seed), random_inputs(a, seed, batch=1)[0]
         gain, offset = (exact(roles[f"layers.0.norm_1.{part}"]) for part in ("gain", "offset"))
         module = module_output(a, roles, x)
         agree.append(gap(module, norm_output(exact(x), gain, offset)))
         bessel = sp.sqrt(sp.Rational(width - 1, width))
         other.append(gap(module, norm_output(exact(x), gain * bessel, offset)))
-        with_epsilon = module_output(a.replace(epsilon_is_zero=False), roles, x)
+        with_epsilon = module_output(a.replace(epsilon=1e-5), roles, x)
         other.append(gap(with_epsilon, norm_output(exact(x), gain, offset)))
         agree.append(gap(with_epsilon, norm_output(exact(x), gain, offset, sp.Rational(*(1e-5).as_integer_ratio()))))
     evidence.numeric(
@@ -107,7 +107,7 @@ def test_feed_forward(evidence: EvidenceLog) -> None:
 
 @checks("eq-61")
 def test_residual_recursion(evidence: EvidenceLog) -> None:
-    after = Architecture(2, 1, 1, 1, norm="layer", norm_offset=True, placement="post", epsilon_is_zero=True)
+    after = Architecture(2, 1, 1, 1, norm="layer", norm_offset=True, placement="post", epsilon=0.0)
     x = sp.Matrix([[3, 1], [0, 4]])
     received = norm_output(x, sp.ones(1, 2), sp.zeros(1, 2))
     roles = silenced(after, 0) | {

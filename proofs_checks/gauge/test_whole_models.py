@@ -147,7 +147,7 @@ def test_gpt2(evidence: EvidenceLog) -> None:
     untied = [*drawn({**GPT2, "tied": False}, 1, 2), *drawn({**GPT2, "tied": True}, 1, 3)]
     soft = census(untied, gpt2_formula("probabilities"), output="probabilities")
     evidence.exact("if only probabilities count", figures=soft.figures, cases=soft.cases)
-    free = census([a.replace(epsilon_is_zero=True) for a in untied], gpt2_formula(epsilon=False))
+    free = census([a.replace(epsilon=0.0) for a in untied], gpt2_formula(epsilon=False))
     evidence.exact(r"with $\varepsilon = 0$", figures=free.figures, cases=free.cases)
     record_finite_elements(evidence, sg.architectures(kinds=["gpt2"]))
 
@@ -170,7 +170,7 @@ def test_bert(evidence: EvidenceLog) -> None:
     heads = census(whole, lambda a: evaluate(families_dimension(a), a))
     summary = "with token types and BERT's tied head (transform, norm, bias)"
     evidence.exact(summary, figures=heads.figures, cases=heads.cases)
-    free = census([found.accounts[0].architecture.replace(epsilon_is_zero=True)], bert_formula(epsilon=False))
+    free = census([found.accounts[0].architecture.replace(epsilon=0.0)], bert_formula(epsilon=False))
     evidence.exact(r"with $\varepsilon = 0$", figures=free.figures, cases=free.cases)
     record_finite_elements(evidence, sg.architectures(kinds=["bert"], max_parameters=700))
 
@@ -181,7 +181,7 @@ def test_llama(evidence: EvidenceLog) -> None:
         record_identity(evidence, name)
     found = census(drawn(LLAMA, scale(7, 34), 6, rotary=True), llama_formula())
     record_census(evidence, "exact nullity of drawn models, one and two layers: the formula and no more", found)
-    some = [found.accounts[i].architecture.replace(epsilon_is_zero=True, tied=bool(i)) for i in (0, 1)]
+    some = [found.accounts[i].architecture.replace(epsilon=0.0, tied=bool(i)) for i in (0, 1)]
     free = census(some, llama_formula(epsilon=False))
     evidence.exact(r"with $\varepsilon = 0$, tied and untied", figures=free.figures, cases=free.cases)
     fixed: dict[str, Any] = {"query_bias": False, "key_bias": False, "value_bias": False, "qk_norm": False}

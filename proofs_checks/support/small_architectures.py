@@ -15,7 +15,7 @@ ALONE: dict[str, Any] = {"residual": False, "causal": False}
 BIASED: dict[str, Any] = dict.fromkeys(("query_bias", "key_bias", "value_bias", "output_bias"), True)
 """Attention with all its biases."""
 BIASES: dict[str, Any] = {**BIASED, "ff_bias": True}
-EPSILON: dict[str, Any] = {"extra": {"epsilon": 0.1}}
+EPSILON: dict[str, Any] = {"epsilon": 0.1}
 """A visible ε, so that in float64 too no scale symmetry is nearly there."""
 BLOCK: dict[str, Any] = {"norm": "layer", "norm_offset": True, **BIASES, **EPSILON}
 GPT2: dict[str, Any] = {**BLOCK, "final_norm": True, "position_table": True}

@@ -20,10 +20,7 @@ from symgauge.models.parameters import random_parameters
 from symgauge.models.rotation import rotate
 from symgauge.wiring import Attention, FeedForward, Head, LatentAttention, Map, Mixture, Norm, Sublayer, wire
 
-__all__ = ["EPSILON", "ReferenceModel", "forward", "random_parameters", "reference_layout"]
-
-EPSILON = 1e-5
-"""Added to the mean square under the root of every norm, unless ``extra["epsilon"]`` or ``epsilon_is_zero`` differ."""
+__all__ = ["ReferenceModel", "forward", "random_parameters", "reference_layout"]
 
 
 def _squared_relu(x: Tensor) -> Tensor:
@@ -55,7 +52,6 @@ class _Evaluation:
     def __init__(self, architecture: Architecture, roles: Mapping[str, Tensor]) -> None:
         self.a = architecture
         self.roles = roles
-        self.epsilon = 0.0 if architecture.epsilon_is_zero else architecture.extra.get("epsilon", EPSILON)
 
     def linear(self, x: Tensor, m: Map) -> Tensor:
         """(..., in) → (..., out)."""
@@ -76,7 +72,7 @@ class _Evaluation:
             return x
         if norm.kind == "layer":
             x = x - x.mean(-1, keepdim=True)
-        scale = torch.rsqrt((x * x).mean(-1, keepdim=True) + (self.epsilon if epsilon is None else epsilon))
+        scale = torch.rsqrt((x * x).mean(-1, keepdim=True) + (self.a.epsilon if epsilon is None else epsilon))
         y = x * scale * self.roles[norm.gain]
         return y if norm.offset is None else y + self.roles[norm.offset]
 
@@ -84,13 +80,13 @@ class _Evaluation:
         """(B, heads, T, d_k): the norm of each head, or of all heads of a token together."""
         if norm is None or not self.a.qk_norm_across:
             return self.norm(x, norm)
-        scale = torch.rsqrt((x * x).mean((-3, -1), keepdim=True) + self.epsilon)
+        scale = torch.rsqrt((x * x).mean((-3, -1), keepdim=True) + self.a.epsilon)
         return x * scale * self.roles[norm.gain].unsqueeze(-2)
 
     def mix(self, scores: Tensor, values: Tensor, output: Map, window: int = 0) -> Tensor:
         """Scores (B, h, T, T) and values (B, h, T, d_v) → what attention writes to the stream, (B, T, d_model)."""
         a, length = self.a, scores.shape[-1]
-        scale = a.extra.get("score_scale", a.d_k**-0.5)
+        scale = a.d_k**-0.5 if a.score_scale is None else a.score_scale
         scores = _softcap(scores * scale, a.attention_softcap)
         if a.alibi:
             slopes = torch.tensor(a.alibi, dtype=scores.dtype, device=scores.device)
@@ -110,8 +106,7 @@ class _Evaluation:
         a = self.a
         query, key, value = (self.per_head(x, m) for m in s.readers)
         query, key = self.head_norm(query, s.query_norm), self.head_norm(key, s.key_norm)
-        factor = a.extra.get("rotary_scale", 1.0)
-        query, key = rotate(query, s.rotary, factor), rotate(key, s.rotary, factor)
+        query, key = (rotate(x, s.rotary, a.rotary_scale) for x in (query, key))
         if a.groups != a.heads:
             # Heads i·s … i·s + s − 1 share group i.
             shared = torch.arange(a.heads, device=x.device) // (a.heads // a.groups)
@@ -120,13 +115,13 @@ class _Evaluation:
 
     def latent_attention(self, x: Tensor, s: LatentAttention) -> Tensor:
         a = self.a
-        epsilon = 0.0 if a.epsilon_is_zero else a.extra.get("latent_epsilon", self.epsilon)
+        assert a.latent is not None
+        epsilon = a.latent.epsilon
         source = x if s.query_down is None else self.norm(self.linear(x, s.query_down), s.query_norm, epsilon)
         latent = self.norm(self.linear(x, s.key_value_down), s.key_value_norm, epsilon)
-        factor = a.extra.get("rotary_scale", 1.0)
-        query = rotate(self.per_head(source, s.query_rope), a.rotary, factor)
+        query = rotate(self.per_head(source, s.query_rope), a.rotary, a.rotary_scale)
         # One rotary key for all heads.
-        key = rotate(self.linear(x, s.key_rope), a.rotary, factor).unsqueeze(-3)
+        key = rotate(self.linear(x, s.key_rope), a.rotary, a.rotary_scale).unsqueeze(-3)
         scores = query @ key.transpose(-2, -1)
         scores = scores + self.per_head(source, s.query_nope) @ self.per_head(latent, s.key_up).transpose(-2, -1)
         return self.mix(scores, self.per_head(latent, s.value_up), s.output)
@@ -137,22 +132,21 @@ class _Evaluation:
         return self.linear(hidden, s.down)
 
     def activation(self, x: Tensor) -> Tensor:
-        if "gelu_slope" in self.a.extra:  # the tanh form of GELU with a rounded √(2/π) (BLOOM)
-            return x * 0.5 * (1 + torch.tanh(self.a.extra["gelu_slope"] * x * (1 + 0.044715 * x * x)))
+        if self.a.gelu_slope is not None:
+            return x * 0.5 * (1 + torch.tanh(self.a.gelu_slope * x * (1 + 0.044715 * x * x)))
         return _ACTIVATIONS[self.a.activation](x)
 
     def chosen(self, logits: Tensor) -> Tensor:
         """Mask (..., count) of the active experts of each token: the largest logits, after the best groups if any."""
-        experts, extra = self.a.experts, self.a.extra
+        experts = self.a.experts
         assert experts is not None
-        groups = int(extra.get("router_groups", 1))
-        if groups > 1:
+        if experts.groups > 1:
             # Only experts of the best groups compete; a group's merit is the sum of its two best scores.
             scores = torch.sigmoid(logits)
-            grouped = scores.reshape(*scores.shape[:-1], groups, experts.count // groups)
+            grouped = scores.reshape(*scores.shape[:-1], experts.groups, -1)
             merit = grouped.topk(2, dim=-1).values.sum(-1)
-            kept = _among(merit.topk(int(extra["router_groups_active"]), dim=-1).indices, groups)
-            kept = kept.unsqueeze(-1).expand(*kept.shape, experts.count // groups).reshape(scores.shape)
+            kept = _among(merit.topk(experts.active_groups, dim=-1).indices, experts.groups)
+            kept = kept.unsqueeze(-1).expand(grouped.shape).reshape(scores.shape)
             logits = logits.masked_fill(~kept, float("-inf"))
         return _among(logits.topk(experts.active, dim=-1).indices, experts.count)
 
@@ -167,7 +161,7 @@ class _Evaluation:
         else:
             scores = torch.sigmoid(logits).masked_fill(~chosen, 0.0)
             weights = scores / scores.sum(-1, keepdim=True)
-        weights = weights * self.a.extra.get("router_scale", 1.0)
+        weights = _scaled(weights, experts.scale)
         routed = [weights[..., i : i + 1] * self.feed_forward(x, expert) for i, expert in enumerate(s.experts)]
         return _total([*routed, *(self.feed_forward(x, expert) for expert in s.shared)])
 
@@ -189,13 +183,11 @@ class _Evaluation:
         logits = x @ (weight.transpose(-2, -1) if tied else weight)
         if head.unembedding.bias is not None:
             logits = logits + self.roles[head.unembedding.bias]
-        return _softcap(_scaled(logits, self.a.extra.get("logit_scale", 1.0)), self.a.logit_softcap)
+        return _softcap(_scaled(logits, self.a.logit_scale), self.a.logit_softcap)
 
     def embed(self, ids: Tensor) -> Tensor:
         """Token ids (B, T) → stream (B, T, d_model); every token has type 0."""
-        stream = F.embedding(ids, self.roles["token_table"])
-        if "embedding_scale" in self.a.extra:
-            stream = stream * self.a.extra["embedding_scale"]
+        stream = _scaled(F.embedding(ids, self.roles["token_table"]), self.a.embedding_scale)
         if self.a.position_table:
             stream = stream + self.roles["position_table"][: ids.shape[-1]]
         if self.a.token_types:
@@ -211,7 +203,7 @@ class _Evaluation:
                 x = self.norm(stream, branch.input_norm)
                 output = _total([self.sublayer(x, sublayer) for sublayer in branch.sublayers])
                 output = self.norm(output, branch.output_norm)
-                written.append(_scaled(output, self.a.extra.get("residual_scale", 1.0)))
+                written.append(_scaled(output, self.a.residual_scale))
             stream = self.norm(_total(written), step.stream_norm)
         stream = self.norm(stream, wiring.final_norm)
         return stream if wiring.head is None else self.head(stream, wiring.head, wiring.tied)

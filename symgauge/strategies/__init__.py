@@ -41,7 +41,7 @@ def expression(architecture: Architecture) -> str:
     shown = []
     for f in dataclasses.fields(architecture):
         value = getattr(architecture, f.name)
-        default = {} if f.name == "extra" else architecture.heads if f.name == "groups" else f.default
+        default = architecture.heads if f.name == "groups" else f.default
         if value != default:
             shown.append(f"{f.name}={value!r}")
     return f"Architecture({', '.join(shown)})"

@@ -25,7 +25,7 @@ def of_preset(name: str, inputs: Inputs | None, seed: int | None) -> Subject:
 
 def _differences(full: Architecture, small: Architecture) -> str:
     """The sizes that differ, as "field big → small"."""
-    pairs = [(f.name, getattr(full, f.name), getattr(small, f.name)) for f in dataclasses.fields(full) if f.compare]
+    pairs = [(f.name, getattr(full, f.name), getattr(small, f.name)) for f in dataclasses.fields(full)]
     sizes = [f"{name} {a:,} → {b:,}" for name, a, b in pairs if a != b and isinstance(a, int)]
     # Constants (epsilons, factors) are no sizes.
     parts = [name for name, a, b in pairs if a != b and not isinstance(a, int | float) and name != "name"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+from sympy import Expr, factorial
 from torch import Tensor
 
 from symgauge.symmetries.base import Roles
@@ -16,6 +17,18 @@ def permutation(n: int, generator: torch.Generator) -> Tensor:
         drawn = torch.randperm(n, generator=generator)
         if n == 1 or bool((drawn != torch.arange(n)).any()):
             return drawn
+
+
+def wreath(n: int, groups: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """A random element of S_{n/g} wr S_g on n things in g runs: the permutations of runs (g,) and of things (n,)."""
+    size, order = n // groups, permutation(groups, generator)
+    inside = [permutation(size, generator) for _ in range(groups)]
+    return order, torch.cat([g * size + within for g, within in zip(order, inside, strict=True)])
+
+
+def wreath_order(n: Expr, groups: Expr) -> Expr:
+    """The order of S_{n/g} wr S_g."""
+    return factorial(n / groups) ** groups * factorial(groups)
 
 
 def signs(n: int, generator: torch.Generator) -> Tensor:

@@ -26,16 +26,17 @@ def opened_by(all_spaces: list[Space], norm: Norm) -> Space | None:
     return next((space for space in all_spaces if space.source == norm), None)
 
 
-def constants_of(maps: tuple[Map, ...], factor: float = 1.0) -> list[Constant]:
-    """The biases among maps as constants; a layer's routed experts move together, for their weights sum to one."""
+def constants_of(a: Architecture, maps: tuple[Map, ...], factor: float = 1.0) -> list[Constant]:
+    """The biases among maps as constants; those of routed experts move together, as their weights have a fixed sum."""
     routed = tuple(m.bias for m in maps if m.bias is not None and ".experts." in m.bias)
     alone = [Constant((m.bias,), factor=factor) for m in maps if m.bias is not None and ".experts." not in m.bias]
-    return [*alone, Constant(routed, factor=factor)] if routed else alone
+    scale = 1.0 if a.experts is None else a.experts.scale
+    return [*alone, Constant(routed, factor=factor * scale)] if routed else alone
 
 
 def written_scale(a: Architecture) -> float:
     """The factor between a map's result and the space it writes; the space before an output norm has it as it is."""
-    return 1.0 if a.placement in ("sandwich", "output") else a.extra.get("residual_scale", 1.0)
+    return 1.0 if a.placement in ("sandwich", "output") else a.residual_scale
 
 
 def norm_before_head(a: Architecture, w: Wiring) -> Norm | None:
@@ -74,7 +75,7 @@ class _Tour:
         for table in w.tables:
             stream.moments[0].tables.append(table)
             if not (w.tied and table == "token_table"):
-                factor = a.extra.get("embedding_scale", 1.0) if table == "token_table" else 1.0
+                factor = a.embedding_scale if table == "token_table" else 1.0
                 stream.moments[0].constants.append(Constant((table,), True, factor))
         if w.embedding_norm is not None:
             stream = self.pass_norm(stream, w.embedding_norm, None)
@@ -105,10 +106,10 @@ class _Tour:
                 target.moments[-1].norms.append(branch.output_norm)
                 after.outputs.append(branch.output_norm)
                 if branch.output_norm.offset is not None:
-                    scale = a.extra.get("residual_scale", 1.0)
+                    scale = a.residual_scale
                     after.moments[-1].constants.append(Constant((branch.output_norm.offset,), factor=scale))
             target.moments[-1].writers += branch.writers
-            target.moments[-1].constants += constants_of(branch.writers, written_scale(a))
+            target.moments[-1].constants += constants_of(a, branch.writers, written_scale(a))
         return after if step.stream_norm is None else self.pass_norm(after, step.stream_norm, layer)
 
     def head(self, stream: Space) -> None:
@@ -132,7 +133,7 @@ class _Tour:
     def sinks(self, step: Step, branch: Branch) -> Constant | None:
         """A bias added at the same place (before any scale) as the attention of ``branch``, if any."""
         together = step.branches if branch.output_norm is None else (branch,)
-        found = constants_of(tuple(m for b in together for m in b.writers))
+        found = constants_of(self.a, tuple(m for b in together for m in b.writers))
         return found[0] if found else None
 
     def readers(self, sublayer: Sublayer, sink: Constant | None) -> list[Reader]:

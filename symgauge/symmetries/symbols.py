@@ -19,8 +19,9 @@ def _size(name: str) -> Symbol:
 
 L, h, g, d, d_k, d_v = (_size(name) for name in ("L", "h", "g", "d", "d_k", "d_v"))
 d_ff, V, n_ctx, n_types = (_size(name) for name in ("d_ff", "V", "n_ctx", "n_types"))
-experts, shared, d_e, dense = (_size(name) for name in ("n_e", "n_s", "d_e", "L_dense"))
-"""Routed experts, shared experts, their width, and the number of layers before the first that has experts."""
+experts, shared, d_e, dense, g_e = (_size(name) for name in ("n_e", "n_s", "d_e", "L_dense", "g_e"))
+"""Routed experts, shared experts, their width, the number of layers before the first that has experts, and groups of
+experts between which the router chooses."""
 d_c, d_q, d_r = (_size(name) for name in ("d_c", "d_q", "d_r"))
 """Widths of the key/value latent and the query latent, and rotary channels, in multi-head latent attention."""
 d_rot = _size("d_rot")
@@ -35,7 +36,7 @@ def values(a: Architecture) -> dict[Symbol, int]:
     }  # fmt: skip
     if a.experts is not None:
         e = a.experts
-        result |= {experts: e.count, shared: e.shared, d_e: e.d_ff, dense: min(e.first, a.layers)}
+        result |= {experts: e.count, shared: e.shared, d_e: e.d_ff, dense: min(e.first, a.layers), g_e: e.groups}
     if a.latent is not None:
         result |= {d_c: a.latent.key_value, d_q: a.latent.query, d_r: a.latent.d_rope}
     rotated = {2 * len(encoding.turns) for encoding in a.encodings if encoding is not None}

@@ -16,13 +16,13 @@ from symgauge.presets import preset
 from symgauge.symmetries import degenerate_cases
 from symgauge.symmetries.degenerate_architectures import UNCHOSEN_EXPERT
 from symgauge.wiring import wire
-from tests.models.agreement import distance
-from tests.models.published import CONFIGS
+from tests.models.agreement import AGREES, distance
+from tests.models.published import PRESETS
 
 
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("name", PRESETS)
 def test_published_configurations_are_the_presets(name: str) -> None:
-    full = from_config(CONFIGS[name]).architecture
+    full = from_config(PRESETS[name]).architecture
     expected = preset(name)
     # Frequencies pass through single precision, and may be stretched for long contexts.
     assert full.replace(name=name, rotary=expected.rotary) == expected
@@ -37,12 +37,13 @@ def test_published_configurations_are_the_presets(name: str) -> None:
             assert full.rotary.turns == pytest.approx(expected.rotary.turns, rel=1e-6)
 
 
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("name", PRESETS)
 def test_the_small_instance_has_the_same_parts(name: str) -> None:
-    result = from_config(CONFIGS[name])
+    result = from_config(PRESETS[name])
     full, small = result.architecture, adapt(result.model).architecture
     sizes = {"d_model", "heads", "groups", "d_k", "d_v", "d_ff", "layers", "vocabulary", "context"}
-    parts = {"rotary", "latent", "experts", "extra"}
+    parts = {"rotary", "latent", "experts"}
+    sizes |= {"embedding_scale", "score_scale"}  # follow from widths
     for field in vars(full):
         if field in parts:
             assert (getattr(full, field) is None) == (getattr(small, field) is None)
@@ -62,24 +63,24 @@ def test_the_small_instance_has_the_same_parts(name: str) -> None:
     ]
     assert result.scaled
     assert all(before != after for before, after in result.scaled.values())
-    assert distance(result.model) < 1e-12
+    assert distance(result.model) < AGREES
 
 
 @pytest.mark.parametrize(("groups", "small"), [(8, 2), (1, 1)])
 def test_grouped_falcon_keeps_its_sharing(groups: int, small: int) -> None:
     """Falcon-40B's layout: groups of query heads, each with its key and value; two norms in parallel."""
     fields = {"new_decoder_architecture": True, "num_kv_heads": groups, "num_attention_heads": 128, "hidden_size": 8192}
-    result = from_config({**CONFIGS["falcon-7b"], **fields})
+    result = from_config({**PRESETS["falcon-7b"], **fields})
     assert (result.architecture.groups, result.architecture.placement) == (groups, "parallel")
     assert adapt(result.model).architecture.groups == small
-    assert distance(result.model) < 1e-12
+    assert distance(result.model) < AGREES
 
 
 def test_files_directories_and_dicts_are_the_same(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text(json.dumps(CONFIGS["llama-3-8b"]))
+    (tmp_path / "config.json").write_text(json.dumps(PRESETS["llama-3-8b"]))
     # Weights beside it are never opened.
     (tmp_path / "pytorch_model.bin").write_bytes(b"not a pickle")
-    results = [from_config(source) for source in (tmp_path, tmp_path / "config.json", CONFIGS["llama-3-8b"])]
+    results = [from_config(source) for source in (tmp_path, tmp_path / "config.json", PRESETS["llama-3-8b"])]
     assert len({repr(r.architecture) for r in results}) == 1
     assert results[0].scaled["num_attention_heads"] == (32, 4)
     first, second = (torch.nn.utils.parameters_to_vector(r.model.parameters()) for r in results[:2])
@@ -107,7 +108,7 @@ def test_malformed_files_are_one_clear_error(tmp_path: Path, content: str, messa
 def test_without_transformers_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(UnsupportedModel, match=r"pip install 'symgauge\[transformers\]'"):
-        from_config(CONFIGS["gpt2"])
+        from_config(PRESETS["gpt2"])
 
 
 def test_missing_files_are_one_clear_error(tmp_path: Path) -> None:
@@ -132,13 +133,13 @@ def test_missing_files_are_one_clear_error(tmp_path: Path) -> None:
 )
 def test_unsupported_configurations_are_refused_by_field(name: str, changes: dict[str, Any], message: str) -> None:
     with pytest.raises((UnsupportedModel, InvalidInput), match=message):
-        from_config({**CONFIGS[name], **changes})
+        from_config({**PRESETS[name], **changes})
 
 
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("name", PRESETS)
 def test_the_small_instance_is_in_the_regime_of_the_original(name: str) -> None:
     """Enough tokens for what the first layer adds and reads: see `degenerate_cases`. Experts depend on the point."""
-    assert set(degenerate_cases(adapt(from_config(CONFIGS[name]).model).architecture)) <= {UNCHOSEN_EXPERT}
+    assert set(degenerate_cases(adapt(from_config(PRESETS[name]).model).architecture)) <= {UNCHOSEN_EXPERT}
 
 
 WRITTEN = {"_model_name_or_path": "x", "_name_or_path": "x", "_commit_hash": "abc", "output_scores": True, "top_k": 50,
@@ -148,7 +149,7 @@ WRITTEN = {"_model_name_or_path": "x", "_name_or_path": "x", "_commit_hash": "ab
 
 @pytest.mark.parametrize("name", ["gpt2", "llama-3-8b", "falcon-7b"])
 def test_fields_that_transformers_adds_are_accepted(name: str) -> None:
-    assert from_config({**CONFIGS[name], **WRITTEN}).architecture == from_config(CONFIGS[name]).architecture
+    assert from_config({**PRESETS[name], **WRITTEN}).architecture == from_config(PRESETS[name]).architecture
 
 
 @pytest.mark.parametrize(
@@ -157,4 +158,4 @@ def test_fields_that_transformers_adds_are_accepted(name: str) -> None:
 )  # fmt: skip
 def test_what_the_adapter_does_not_read_it_refuses(changes: dict[str, Any]) -> None:
     with pytest.raises((UnsupportedModel, InvalidInput), match="gpt2: "):
-        from_config({**CONFIGS["gpt2"], **changes})
+        from_config({**PRESETS["gpt2"], **changes})

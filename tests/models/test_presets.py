@@ -11,18 +11,14 @@ from symgauge.architecture import Architecture, Rotary
 from symgauge.errors import InvalidInput
 from symgauge.models.huggingface import from_config
 from symgauge.models.reference import ReferenceModel
-from symgauge.presets import preset, presets, scaled_down
+from symgauge.presets import CONSTANTS, preset, presets, scaled_down
 from symgauge.wiring import wire
-from tests.models.published import CONFIGS, PARAMETERS
-
-
-def test_every_preset_has_a_published_count() -> None:
-    assert set(presets()) == set(PARAMETERS) == set(CONFIGS)
+from tests.models.published import CONFIGS, MODELS
 
 
 @pytest.mark.parametrize("name", presets())
 def test_roles_add_up_to_the_published_count(name: str) -> None:
-    assert wire(preset(name)).parameters == PARAMETERS[name]
+    assert wire(preset(name)).parameters == MODELS[name].parameters
 
 
 @pytest.mark.parametrize("name", presets())
@@ -43,14 +39,14 @@ def test_names_are_forgiving_about_case_and_suggest_neighbours() -> None:
     assert preset("gpt2").name == "gpt2"
     with pytest.raises(InvalidInput, match=r"did you mean .*llama-3-8b"):
         preset("llama3-8b")
-    with pytest.raises(InvalidInput, match="known are gpt2"):
+    with pytest.raises(InvalidInput, match=r"known are .*gpt2, .*qwen3-8b"):
         preset("zzz")
 
 
 @pytest.mark.parametrize("name", presets())
 def test_small_architectures_keep_every_part(name: str) -> None:
     full, small = preset(name), scaled_down(preset(name))
-    sizes = {"name", "d_model", "heads", "groups", "d_k", "d_v", "d_ff", "layers", "vocabulary", "context"}
+    sizes = {"name", "d_model", "heads", "groups", "d_k", "d_v", "d_ff", "layers", "vocabulary", "context", *CONSTANTS}
     for field in vars(full):
         if field in {"rotary", "latent", "experts"}:
             assert (getattr(full, field) is None) == (getattr(small, field) is None)

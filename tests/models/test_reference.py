@@ -36,7 +36,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "neox": {"norm": "layer", "placement": "parallel", "rotary": Rotary.standard(2, unrotated=2)},
     "falcon": {"norm": "layer", "placement": "parallel_shared", "groups": 1, "activation": "relu2"},
     "linear": {"attention": "linear", "residual": False, "activation": "tanh"},
-    "mixture": {"gated": True, "experts": Experts(4, 2, 3, shared=2), "norm": "rms", "epsilon_is_zero": True},
+    "mixture": {"gated": True, "experts": Experts(4, 2, 3, shared=2), "norm": "rms", "epsilon": 0.0},
     "latent": {
         "norm": "rms",
         "d_k": 7,
@@ -248,7 +248,7 @@ def test_only_the_first_token_type_is_used() -> None:
 def test_zero_epsilon_makes_norms_blind_to_scale() -> None:
     x = _vectors(6)
     for zero in (True, False):
-        a = Architecture(**SIZES, norm="rms", residual=False, epsilon_is_zero=zero)
+        a = Architecture(**SIZES, norm="rms", residual=False, epsilon=0.0 if zero else 1e-5)
         roles = random_parameters(a)
         error = (forward(a, roles, 0.01 * x) - forward(a, roles, x)).norm() / forward(a, roles, x).norm()
         assert (error < 1e-13) if zero else (error > 1e-3)

@@ -124,7 +124,7 @@ def test_failures_shrink_to_the_feature_that_causes_them() -> None:
     "fixed",
     [
         {"d_model": 9}, {"heads": 4, "groups": 2}, {"attention": "linear"}, {"layers": 3, "max_parameters": 2000},
-        {"tied": True, "kinds": ["llama"]}, {"d_k": 5, "d_v": 8, "d_model": 4}, {"epsilon_is_zero": True},
+        {"tied": True, "kinds": ["llama"]}, {"d_k": 5, "d_v": 8, "d_model": 4}, {"epsilon": 0.0},
         {"rotary": Rotary((0.25, 0.25)), "d_k": 4}, {"vocabulary": 5, "d_model": 8, "kinds": ["llama"]},
     ],
     ids=str,

@@ -13,7 +13,7 @@ from symgauge.symmetries.finding import continuous_families
 SIZES: dict[str, Any] = {
     "d_model": 9, "heads": 4, "groups": 4, "d_k": 3, "d_v": 5, "d_ff": 7, "layers": 2, "vocabulary": 13, "context": 6,
     # A visible ε: with a tiny one every norm nearly has the scale symmetry that only ε = 0 gives.
-    "extra": {"epsilon": 0.1},
+    "epsilon": 0.1,
 }  # fmt: skip
 BIASES: dict[str, Any] = dict.fromkeys(("query_bias", "key_bias", "value_bias", "output_bias", "ff_bias"), True)
 TURNING = Rotary((Fraction(1, 7), Fraction(2, 9)))
@@ -55,25 +55,31 @@ _CASES: dict[str, dict[str, Any]] = {
     "chain": {**ALONE, **BIASES, "layers": 2},
     "gpt2": {**GPT2, "tied": True},
     "gpt2-untied": {**GPT2, "head_bias": True},
-    "gpt2-scale-free": {**GPT2, "tied": True, "epsilon_is_zero": True, "head_bias": True},
+    "gpt2-scale-free": {**GPT2, "tied": True, "epsilon": 0.0, "head_bias": True},
     "gpt2-without-offsets": {**GPT2, "norm_offset": False, "activation": "relu"},
     "bert": BERT,
     "post-norm": {**BERT, "embedding_norm": False, "tied": False, "head_transform": False},
     "gpt2-without-biases": {**SIZES, **LAYER, "position_table": True},
     "gpt2-headless-norm": {**GPT2, "final_norm": False},
-    "bert-scale-free": {**BERT, "epsilon_is_zero": True, "activation": "relu"},
+    "bert-scale-free": {**BERT, "epsilon": 0.0, "activation": "relu"},
     "neox": NEOX,
     "falcon": FALCON,
     "llama": LLAMA,
-    "llama-scale-free": {**LLAMA, "epsilon_is_zero": True, "activation": "relu2"},
+    "llama-scale-free": {**LLAMA, "epsilon": 0.0, "activation": "relu2"},
     "qwen2": {**LLAMA, "tied": True, "query_bias": True, "key_bias": True, "value_bias": True},
-    "qwen3": {**LLAMA, "qk_norm": True, "epsilon_is_zero": True},
+    "qwen3": {**LLAMA, "qk_norm": True, "epsilon": 0.0},
     "gemma2": GEMMA,
-    "gemma2-scale-free": {**GEMMA, "epsilon_is_zero": True},
+    "gemma2-scale-free": {**GEMMA, "epsilon": 0.0},
     "mixtral": MIXTRAL,
     "switch": {**LLAMA, "experts": Experts(3, 1, 6)},
     "deepseek": DEEPSEEK,
-    "deepseek-scale-free": {**DEEPSEEK, "epsilon_is_zero": True},
+    "deepseek-grouped": {
+        **DEEPSEEK, "experts": Experts(6, 2, 3, routing="sigmoid", first=1, groups=3, active_groups=2, scale=2.5),
+    },
+    "mixture-biased-scaled": {
+        **DEEPSEEK, "ff_bias": True, "experts": Experts(3, 2, 5, shared=1, routing="sigmoid", first=1, scale=2.5),
+    },
+    "deepseek-scale-free": {**DEEPSEEK, "epsilon": 0.0},
     "no-norm-values-biased": {**SIZES, **BIASES, "output_bias": False},
     "no-norm": {**SIZES, **BIASES, "head_bias": True},
     "no-norm-tied": {**SIZES, **BIASES, "rotary": TURNING, "d_k": 4, "groups": 1, "key_bias": False, "tied": True},
@@ -84,10 +90,10 @@ _CASES: dict[str, dict[str, Any]] = {
     },
     "smollm3": {**LLAMA, "rotary": None, "rotary_by_layer": (TURNING, None), "windows": (0, 3), "key_bias": True},
     "olmo2": {**OLMO2, "tied": True},
-    "olmo2-scale-free": {**OLMO2, "epsilon_is_zero": True, "groups": 4},
-    "granite": {**LLAMA, **BIASES, "extra": SCALED},
-    "blocks-scaled": {**BIASED_VALUES, "value_bias": False, "groups": 2, "extra": SCALED},
-    "no-norm-scaled": {**SIZES, **BIASES, "output_bias": False, "extra": SCALED},
+    "olmo2-scale-free": {**OLMO2, "epsilon": 0.0, "groups": 4},
+    "granite": {**LLAMA, **BIASES, **SCALED},
+    "blocks-scaled": {**BIASED_VALUES, "value_bias": False, "groups": 2, **SCALED},
+    "no-norm-scaled": {**SIZES, **BIASES, "output_bias": False, **SCALED},
     "few-tokens": {**SIZES, "groups": 2, "vocabulary": 8, "activation": "relu"},
 }  # fmt: skip
 ARCHITECTURES = {name: Architecture(**fields, name=name) for name, fields in _CASES.items()}

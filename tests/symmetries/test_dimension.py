@@ -69,7 +69,7 @@ def test_formula_in_letters() -> None:
     same = {s.h: s.g}
     assert (dimension(a).subs(same) - model).expand() == 0
     assert (dimension(a, "probabilities").subs(same) - model - d).expand() == 0
-    scale_free = a.replace(epsilon_is_zero=True)
+    scale_free = a.replace(epsilon=0.0)
     assert (dimension(scale_free).subs(same) - model - 1).expand() == 0
 
 

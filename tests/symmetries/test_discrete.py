@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 from itertools import permutations, product
+from math import factorial
 
 import pytest
 import torch
 
-from symgauge.architecture import Architecture
+from symgauge.architecture import Architecture, Experts
+from symgauge.presets import preset
 from symgauge.symmetries import DiscreteSymmetry, discrete_families
 from symgauge.symmetries import symbols as s
+from symgauge.symmetries.catalogue.expert_permutation import ExpertPermutation
 from symgauge.symmetries.finding import finite_families
-from symgauge.wiring import wire
+from symgauge.wiring import Mixture, wire
 from tests.symmetries.cases import ARCHITECTURES
 from tests.symmetries.evidence import VISIBLE, difference, inputs, point, rounding
 from tests.symmetries.family_checks import check_each_role_counts
@@ -35,15 +39,56 @@ def test_every_family_is_exercised() -> None:
     assert {family.name for _, family in CASES} == {family.name for family in finite_families()}
 
 
+def _keep_groups(n: int, groups: int) -> int:
+    """Enumerate the pairs (σ, τ) that keep the map from n things to their groups."""
+    size = n // groups
+    return sum(
+        all(tau[thing // size] == sigma[thing] // size for thing in range(n))
+        for sigma, tau in product(permutations(range(n)), permutations(range(groups)))
+    )
+
+
+def _order(a: Architecture, name: str) -> int:
+    family = next(f for f in discrete_families(a) if f.name == name)
+    assert family.dimension(a) == 0
+    return s.evaluate(family.order(a), a)
+
+
 @pytest.mark.parametrize(("heads", "groups"), [(4, 2), (4, 1), (4, 4), (6, 3)])
 def test_order_of_head_permutations(heads: int, groups: int) -> None:
-    """Enumerate the pairs (σ, τ) that keep the map from heads to groups."""
     a = ARCHITECTURES["llama"].replace(heads=heads, groups=groups, layers=1)
-    size = heads // groups
-    count = sum(
-        all(tau[head // size] == sigma[head] // size for head in range(heads))
-        for sigma, tau in product(permutations(range(heads)), permutations(range(groups)))
+    assert _order(a, "head-permutation") == _keep_groups(heads, groups)
+
+
+@pytest.mark.parametrize(("count", "groups"), [(4, 2), (4, 1), (6, 3), (6, 2)])
+def test_order_of_expert_permutations(count: int, groups: int) -> None:
+    experts = Experts(count, 1, 3, routing="sigmoid", groups=groups)
+    assert _order(ARCHITECTURES["llama"].replace(experts=experts, layers=1), "expert-permutation") == _keep_groups(
+        count, groups
     )
-    family = next(f for f in discrete_families(a) if f.name == "head-permutation")
-    assert family.order(a).subs(s.values(a)) == count
-    assert family.dimension(a) == 0
+
+
+def test_deepseek_v3_has_the_wreath_product_of_its_router_groups() -> None:
+    """256 experts in 8 groups, in 58 of 61 layers: S₃₂ ≀ S₈ each, not S₂₅₆."""
+    order = _order(preset("deepseek-v3"), "expert-permutation")
+    assert order == (factorial(32) ** 8 * factorial(8)) ** 58
+    assert order < factorial(256) ** 58
+
+
+@pytest.mark.parametrize(
+    ("order", "kept"),
+    [([1, 0, 2, 3, 4, 5], True), ([2, 3, 0, 1, 4, 5], True), ([2, 1, 0, 3, 4, 5], False), ([1, 2, 3, 4, 5, 0], False)],
+    ids=["inside a group", "two groups", "across two groups", "across all groups"],
+)
+def test_experts_change_places_with_their_groups_only(order: list[int], kept: bool) -> None:
+    """What mixes groups of experts changes the function; a router without groups sees no difference."""
+    grouped = ARCHITECTURES["deepseek-grouped"]
+    assert grouped.experts is not None
+    free = grouped.replace(experts=dataclasses.replace(grouped.experts, groups=1, active_groups=1))
+    x = inputs(grouped, torch.Generator().manual_seed(6), 24)
+    for a, same in ((grouped, kept), (free, True)):
+        roles, w = point(a), wire(a)
+        element = {sub.router.weight: torch.tensor(order) for sub in w.sublayers() if isinstance(sub, Mixture)}
+        moved = ExpertPermutation().act(a, w, roles, element)
+        error = difference(a, roles, moved, x, "logits")
+        assert error < rounding(a, roles, moved, x, "logits") if same else error > VISIBLE

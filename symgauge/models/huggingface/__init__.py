@@ -1,10 +1,9 @@
-"""Adapters for Hugging Face models: their architecture, and where their parameters hold each role.
+"""Hugging Face models: adapted by their family in the zoo, scaled down, or run as they are without one.
 
 ``transformers`` itself is imported on first use.
 """
 
 from symgauge.models.huggingface.adapter import Adapted, adapt
-from symgauge.models.huggingface.registry import FAMILIES
 from symgauge.models.huggingface.small import FromConfig, from_config, tiny
 
-__all__ = ["FAMILIES", "Adapted", "FromConfig", "adapt", "from_config", "tiny"]
+__all__ = ["Adapted", "FromConfig", "adapt", "from_config", "tiny"]

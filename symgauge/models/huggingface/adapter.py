@@ -10,10 +10,10 @@ import torch
 from symgauge.architecture import Architecture
 from symgauge.errors import UnsupportedModel
 from symgauge.layout import Layout
-from symgauge.models.huggingface.entries import Entries
 from symgauge.models.huggingface.model_class import import_transformers
-from symgauge.models.huggingface.registry import family_of
 from symgauge.wiring import wire
+from symgauge.zoo import family_of
+from symgauge.zoo.parts.entries import Entries
 
 
 @dataclass(frozen=True)

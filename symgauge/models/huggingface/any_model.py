@@ -18,12 +18,12 @@ from symgauge.estimate import require_memory
 from symgauge.exact.probes import Inputs
 from symgauge.models.huggingface.adapter import Adapted
 from symgauge.models.huggingface.config_file import one_line
-from symgauge.models.huggingface.family import Config
 from symgauge.models.huggingface.feeding import Feed, feed, influence, unreached
 from symgauge.models.huggingface.model_class import choose_class, make_config
 from symgauge.models.huggingface.own_weights import check_weights, load_own
 from symgauge.models.huggingface.shrink import PLANS, shrink
 from symgauge.models.huggingface.small import small_instance
+from symgauge.zoo.parts.family import Config
 
 AS_IT_STANDS = 5000
 """Models with at most this many parameters run in minutes, and are measured as they are."""

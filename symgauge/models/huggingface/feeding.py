@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from symgauge.errors import UnsupportedModel
 from symgauge.exact.probes import Arrays, Inputs, Tokens
 from symgauge.models.huggingface.config_file import one_line
-from symgauge.models.huggingface.family import Config
+from symgauge.zoo.parts.family import Config
 
 _SEQUENCES = 50_000
 """Token sequences that there should be at least, so that probes do not run out."""

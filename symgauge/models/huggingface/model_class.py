@@ -10,8 +10,8 @@ from typing import Any
 
 from symgauge.errors import InvalidInput, UnsupportedModel
 from symgauge.models.huggingface.config_file import one_line, quoted
-from symgauge.models.huggingface.family import Config
-from symgauge.models.huggingface.registry import FAMILIES
+from symgauge.zoo import family_of, model_types
+from symgauge.zoo.parts.family import Config
 
 
 def import_transformers() -> Any:
@@ -95,8 +95,8 @@ _BARE = ("AutoModel", "AutoBackbone", "AutoModelForCTC", "AutoModelForImageClass
 
 def _usual(library: Any, config: Config) -> Iterator[tuple[type[Any], str]]:
     """Classes with the head that a model type is known for; then its bare encoder or backbone."""
-    if config.model_type in FAMILIES:
-        yield getattr(library, FAMILIES[config.model_type].class_name), "the one with its language-model head"
+    if config.model_type in model_types():
+        yield getattr(library, family_of(config.model_type).class_name), "the one with its language-model head"
     seq2seq = ("AutoModelForSeq2SeqLM", "AutoModelForSpeechSeq2Seq") if config.is_encoder_decoder else ()
     heads = _HEADS[::-1] if getattr(config, "is_decoder", False) else _HEADS
     rest = sorted(n for n in dir(library) if n.startswith("AutoModelFor"))

@@ -9,8 +9,8 @@ import torch
 
 from symgauge.errors import InvalidFile
 from symgauge.models.huggingface.config_file import one_line, quoted, read_json, require_file
-from symgauge.models.huggingface.family import Config
 from symgauge.models.huggingface.model_class import import_transformers
+from symgauge.zoo.parts.family import Config
 
 
 def check_weights(folder: Path) -> None:

@@ -13,11 +13,11 @@ from symgauge.errors import UnsupportedModel
 from symgauge.layout import flatten
 from symgauge.models.huggingface.adapter import Adapted, adapt, load
 from symgauge.models.huggingface.config_file import quoted, read_config
-from symgauge.models.huggingface.family import Config, Family
 from symgauge.models.huggingface.model_class import make_config
-from symgauge.models.huggingface.registry import family_of
 from symgauge.models.parameters import random_parameters
 from symgauge.presets import small_depth
+from symgauge.zoo import family_of
+from symgauge.zoo.parts.family import Config, Family
 
 # Token ids with a meaning would not fit a small vocabulary, and a padding row would have no derivative.
 _RUN = {

@@ -13,30 +13,31 @@ from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import DiscreteSymmetry, Output, Roles
 from symgauge.symmetries.citation import Cites
 from symgauge.symmetries.examples import RMS
-from symgauge.symmetries.permutations import permutation, renumbered
+from symgauge.symmetries.permutations import permutation, renumbered, wreath, wreath_order
 from symgauge.wiring import FeedForward, Map, Mixture, Wiring
 
 
 class ExpertPermutation(DiscreteSymmetry):
     name = "expert-permutation"
-    title = "Routed experts are renumbered together with the router's columns; shared experts among themselves."
+    title = (
+        "Routed experts are renumbered together with the router's columns, inside each group that the router chooses "
+        "between, and whole groups; shared experts among themselves."
+    )
     source = (Cites("zhao2025symmetry", part="routed experts"),)
     example = RMS.replace(experts=Experts(3, 2, 3))
 
     def applies(self, a: Architecture, output: Output = "logits") -> bool:
-        # Routing by groups of experts only allows permutations that keep the groups.
-        limited = a.extra.get("router_groups", 1) > 1
-        return a.experts is not None and a.experts.count > 1 and a.experts.first < a.layers and not limited
+        return a.experts is not None and a.experts.count > 1 and a.experts.first < a.layers
 
     def order(self, a: Architecture) -> Expr:
-        each = factorial(s.experts) * factorial(s.shared)
+        each = wreath_order(s.experts, s.g_e) * factorial(s.shared)
         return each ** (s.L - s.dense)
 
     def sample(self, a: Architecture, w: Wiring, generator: torch.Generator) -> dict[str, Tensor]:
         element = {}
         for sub in w.sublayers():
-            if isinstance(sub, Mixture):
-                element[sub.router.weight] = permutation(len(sub.experts), generator)
+            if isinstance(sub, Mixture) and a.experts is not None:
+                _, element[sub.router.weight] = wreath(a.experts.count, a.experts.groups, generator)
                 if sub.shared:
                     element[sub.shared[0].up.weight] = permutation(len(sub.shared), generator)
         return element

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from sympy import Expr, factorial
+from sympy import Expr
 from torch import Tensor
 
 from symgauge.architecture import Architecture
@@ -11,7 +11,7 @@ from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import DiscreteSymmetry, Output, Roles
 from symgauge.symmetries.citation import Cites
 from symgauge.symmetries.examples import ATTENTION
-from symgauge.symmetries.permutations import permutation, renumbered
+from symgauge.symmetries.permutations import renumbered, wreath, wreath_order
 from symgauge.wiring import Attention, LatentAttention, Wiring
 
 
@@ -26,16 +26,13 @@ class HeadPermutation(DiscreteSymmetry):
         return a.heads > 1 and not a.alibi
 
     def order(self, a: Architecture) -> Expr:
-        return (factorial(s.h / s.g) ** s.g * factorial(s.g)) ** s.L
+        return wreath_order(s.h, s.g) ** s.L
 
     def sample(self, a: Architecture, w: Wiring, generator: torch.Generator) -> dict[str, Tensor]:
-        size = a.heads // a.groups
         element: dict[str, Tensor] = {}
         for index, sub in enumerate(w.sublayers()):
             if isinstance(sub, Attention | LatentAttention):
-                groups = permutation(a.groups, generator)
-                inside = [permutation(size, generator) for _ in range(a.groups)]
-                heads = torch.cat([g * size + within for g, within in zip(groups, inside, strict=True)])
+                groups, heads = wreath(a.heads, a.groups, generator)
                 element |= {f"{index}.groups": groups, f"{index}.heads": heads}
         return element
 

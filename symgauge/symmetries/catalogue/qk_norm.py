@@ -31,8 +31,8 @@ class QKNormGain(Symmetry):
         DegenerateCase(
             "a query or key norm over a single channel leaves only signs",
             lambda a: a.qk_norm and a.d_k == 1,
-            example=RMS.replace(qk_norm=True, d_k=1, rotary=None, epsilon_is_zero=True),
-            beside=RMS.replace(qk_norm=True, d_k=2, rotary=None, epsilon_is_zero=True),
+            example=RMS.replace(qk_norm=True, d_k=1, rotary=None, epsilon=0.0),
+            beside=RMS.replace(qk_norm=True, d_k=2, rotary=None, epsilon=0.0),
         ),
     )
 
@@ -73,7 +73,7 @@ class QKNormScale(Symmetry):
         "of them together, where one norm goes across the heads)."
     )
     source = (Cites("zhang2019rmsnorm", part="the scale of what a norm reads"),)
-    example = RMS.replace(qk_norm=True, epsilon_is_zero=True)
+    example = RMS.replace(qk_norm=True, epsilon=0.0)
 
     def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
         if not (a.qk_norm and a.epsilon_is_zero):

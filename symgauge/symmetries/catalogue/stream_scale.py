@@ -24,7 +24,7 @@ class StreamScale(Symmetry):
         "that read it directly are scaled back. With tied embeddings the last norm's gain and offset are scaled back."
     )
     source = (Cites("zhang2019rmsnorm", part="the scale of what a norm reads"),)
-    example = RMS.replace(epsilon_is_zero=True)
+    example = RMS.replace(epsilon=0.0)
 
     def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
         every = spaces(a, w)

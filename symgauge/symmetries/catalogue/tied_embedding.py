@@ -20,7 +20,7 @@ from symgauge.wiring import Wiring
 def _token_gap(a: Architecture, w: Wiring) -> tuple[Gap, Constant | None]:
     """What a shift of a tied token table meets on the stream, and another table that takes it back at once."""
     stream = spaces(a, w)[0]
-    token = Constant(("token_table",), True, a.extra.get("embedding_scale", 1.0))
+    token = Constant(("token_table",), True, a.embedding_scale)
     first, *later = stream.moments
     if first.constants:
         return Gap(a, w, stream, token, first.constants[0], []), first.constants[0]
@@ -90,9 +90,7 @@ class TiedLayerNormOutputMean(Symmetry):
             inverse = 1 / roles[norm.gain]
             changed = gap.act(roles, x * inverse)
             if norm.offset is not None and bias is not None:
-                changed[bias] = (
-                    roles[bias] - x / a.extra.get("embedding_scale", 1.0) * (roles[norm.offset] * inverse).sum()
-                )
+                changed[bias] = roles[bias] - x / a.embedding_scale * (roles[norm.offset] * inverse).sum()
             return changed
 
         return [Site(None, Integer(1), 1, act, shifts(1))]

@@ -42,16 +42,16 @@ class ValueBias(Symmetry):
                 for sub in branch.sublayers:
                     if not isinstance(sub, Attention):
                         continue
-                    sink, norm = self._sink(step, branch), sources.get(sub.value.weight)
+                    sink, norm = self._sink(a, step, branch), sources.get(sub.value.weight)
                     if sink and a.value_bias:
                         found.append(self._absorbed(a, sub, sink))
                     elif a.value_bias or (norm and not sink):
                         found.append(self._killed(a, sub, 1 if sub.output.weight in centred else 0, norm))
         return [site for site in found if site.coordinates]
 
-    def _sink(self, step: Step, branch: Branch) -> Constant | None:
+    def _sink(self, a: Architecture, step: Step, branch: Branch) -> Constant | None:
         together = step.branches if branch.output_norm is None else (branch,)
-        found = constants_of(tuple(m for b in together for m in b.writers))
+        found = constants_of(a, tuple(m for b in together for m in b.writers))
         return found[0] if found else None
 
     def _absorbed(self, a: Architecture, sub: Attention, sink: Constant) -> Site:
