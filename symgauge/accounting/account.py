@@ -71,11 +71,9 @@ class Account:
     @property
     def possible_reasons(self) -> tuple[str, ...]:
         """Why a model of such sizes may have more than the known families, where something is unexplained."""
-        return (
-            tuple(symmetries.degenerate_cases(self.architecture))
-            if self.architecture is not None and self.unexplained
-            else ()
-        )
+        if self.architecture is None or not self.unexplained:
+            return ()
+        return tuple(symmetries.degenerate_cases(self.architecture))
 
     @cached_property
     def full_size(self) -> FullSize | None:
