@@ -156,4 +156,5 @@ def test_layers_of_two_kinds_are_each_counted_at_full_size() -> None:
     found = full_size(from_config(CONFIGS["smollm3-3b"]).architecture)
     query_key = next(share for share in found.families if share.name == "query-key")
     assert query_key.dimension == 4 * (27 * 128 + 9 * 128**2)
-    assert found.paper == 36 * 4 * 128**2 + query_key.dimension
+    claimed = next(count for count in found.claimed if count.source == "gauge")
+    assert claimed.dimension == 36 * 4 * 128**2 + query_key.dimension
