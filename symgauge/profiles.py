@@ -1,8 +1,8 @@
 """How hard to sample: the Hypothesis profiles dev, ci (the default) and thorough, and counts that follow them.
 
 dev tries a few examples and shows failures fast; ci is deterministic; thorough tries many. Those two draw a seed
-of their own, unless SYMGAUGE_SEED gives one, and evidence names it. No profile keeps a database of examples, so a run
-depends on its inputs only and leaves no files behind.
+of their own, unless SYMGAUGE_SEED gives one, and evidence names it. No profile keeps a database of examples or looks
+for constants in local modules, so a run depends on its inputs only and leaves no files behind.
 """
 
 from __future__ import annotations
@@ -42,16 +42,34 @@ def activate(name: str | None = None) -> str:
     chosen = check(name or os.environ.get(VARIABLE) or _active or DEFAULT)
     from hypothesis import HealthCheck, settings
 
-    for known, options in PROFILES.items():
+    common: dict[str, Any] = {
+        "deadline": None,
+        "database": None,
+        "print_blob": True,
+        "report_multiple_bugs": False,
         # Exact arithmetic is slow by Hypothesis' standards and its time says nothing about correctness.
-        slow = [HealthCheck.too_slow, HealthCheck.data_too_large]
-        settings.register_profile(
-            f"symgauge-{known}", deadline=None, database=None, print_blob=True, suppress_health_check=slow, **options
-        )
+        "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
+    }
+    for known, options in PROFILES.items():
+        settings.register_profile(f"symgauge-{known}", **common, **options)
     settings.load_profile(f"symgauge-{chosen}")
+    _draw_no_local_constants()
     _active = chosen
     sampling_seed()
     return chosen
+
+
+def _draw_no_local_constants() -> None:
+    """Stop Hypothesis from drawing constants that it finds in the modules at hand.
+
+    Which modules those are depends on how symgauge is installed and on what a worker has imported, and so would every
+    example; no setting turns it off.
+    """
+    from hypothesis.internal.conjecture import providers
+
+    if hasattr(providers, "_get_local_constants"):
+        nothing = providers.Constants()
+        providers._get_local_constants = lambda: nothing
 
 
 def active() -> str:

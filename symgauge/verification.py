@@ -55,7 +55,7 @@ def run_checks(
             process = subprocess.Popen(
                 _command(known, ids, place, profile, workers),
                 cwd=place,
-                env=_environment(known.folder.parent, workers),
+                env=_environment(known.folder.parent),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -109,10 +109,9 @@ def _command(known: Catalogue, ids: Sequence[str], place: Path, profile: str, wo
     return command + sorted({str(known.files[claim_id]) for claim_id in ids})
 
 
-def _environment(root: Path, workers: int) -> dict[str, str]:
+def _environment(root: Path) -> dict[str, str]:
     paths = [str(root), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     paths += [path for path in sys.path if path and path not in paths]
-    # Workers that each start a thread per core only get in each other's way.
-    threads = str(max(1, (os.cpu_count() or 1) // workers))
     own = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "", "PYTHONPATH": os.pathsep.join(paths)}
-    return {"OMP_NUM_THREADS": threads} | os.environ | own
+    # Sums are rounded in another order by more threads, so that figures would depend on the number of workers.
+    return os.environ | own | dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from symgauge.architecture.experts import Experts
 from symgauge.architecture.latent import Latent
@@ -165,6 +165,16 @@ class Architecture:
             )
         if latent.epsilon is not None and (latent.epsilon == 0) != (self.epsilon == 0):
             raise InvalidInput("'epsilon' and latent.epsilon must both be 0, or neither")
+
+    def __repr__(self) -> str:
+        """Python that makes this architecture: its fields other than defaults."""
+        default = {f.name: f.default for f in dataclasses.fields(self)} | {"groups": self.heads}
+        fields = ((name, getattr(self, name)) for name in default)
+        return f"Architecture({', '.join(f'{name}={value!r}' for name, value in fields if value != default[name])})"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """The same where IPython and Hypothesis print it."""
+        printer.text(repr(self))
 
     def replace(self, **changes: object) -> Architecture:
         """A copy with some fields changed (and checked again)."""

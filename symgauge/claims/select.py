@@ -1,4 +1,4 @@
-"""Choosing claims by id: exactly, by glob, or by prefix."""
+"""Choosing claims by id: exactly, by glob, or by the whole parts of an id that come first."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from symgauge.errors import InvalidInput
 def select(patterns: Sequence[str], ids: Sequence[str]) -> list[str]:
     """The ids that any of `patterns` names, in the order of `ids`; all of them where there are no patterns.
 
-    A pattern that is an id means that id only; with *, ? or [ it is a glob; otherwise it is a prefix ("gauge",
-    "gauge/thm-3"). Raises InvalidInput, with the nearest ids, for a pattern that names nothing.
+    A pattern is an id ("gauge/thm-3.6"), a source ("gauge"), or with *, ? or [ a glob ("gauge/thm-3.*"). A part of a
+    name is none: "gauge" does not take gauge-short, and "gaug" takes nothing. Raises InvalidInput, with the nearest
+    names, for a pattern that names nothing.
     """
     if not patterns:
         return list(ids)
@@ -27,18 +28,21 @@ def select(patterns: Sequence[str], ids: Sequence[str]) -> list[str]:
 
 
 def _matches(pattern: str, ids: Sequence[str]) -> list[str]:
-    if pattern in ids:
-        return [pattern]
     if any(character in pattern for character in "*?["):
         return [claim_id for claim_id in ids if fnmatchcase(claim_id, pattern)]
-    return [claim_id for claim_id in ids if pattern and claim_id.startswith(pattern)]
+    source = pattern.rstrip("/")
+    return [claim_id for claim_id in ids if claim_id == pattern or (source and claim_id.startswith(f"{source}/"))]
 
 
 def _hint(pattern: str, ids: Sequence[str]) -> str:
-    lowered = {claim_id.lower(): claim_id for claim_id in ids}
-    near = difflib.get_close_matches(pattern.lower(), lowered, n=4, cutoff=0.5)
-    near += [low for low in lowered if pattern.lower() and pattern.lower() in low and low not in near][: 4 - len(near)]
-    if near:
-        return f"; the nearest are {', '.join(lowered[low] for low in near)}"
     sources = sorted({claim_id.split("/")[0] for claim_id in ids})
+    names = sources if "/" not in pattern.rstrip("/") else []
+    lowered = {name.lower(): name for name in (*names, *ids)}
+    asked = pattern.lower().rstrip("/")
+    near = [low for low in lowered if low.startswith(asked)][:4] if asked else []
+    near += [low for low in difflib.get_close_matches(asked, lowered, n=4, cutoff=0.5) if low not in near]
+    near += [low for low in lowered if asked and asked in low and low not in near]
+    glob = f" (a glob takes them all: '{pattern}*')" if asked and any(low.startswith(asked) for low in lowered) else ""
+    if near:
+        return f"; the nearest are {', '.join(lowered[low] for low in near[:4])}{glob}"
     return f"; there are {len(ids)} claims, from {', '.join(sources) or 'no source'} (list them: symgauge claims)"

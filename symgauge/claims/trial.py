@@ -6,6 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+LONGEST = 400
+"""Characters of one drawn value that are quoted."""
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -34,8 +37,7 @@ def for_all(check: Callable[..., object], *, examples: int | None = None, **stra
 
     from symgauge.profiles import sampling_seed
 
-    passed = 0
-    failing: dict[str, Any] = {}
+    passed, failing = 0, ""
 
     def attempt(**arguments: Any) -> None:
         nonlocal passed, failing
@@ -44,7 +46,7 @@ def for_all(check: Callable[..., object], *, examples: int | None = None, **stra
                 raise AssertionError("the property returned False")
         except AssertionError:
             # Hypothesis replays the smallest failing example last, so that is the one which stays.
-            failing = arguments
+            failing = ", ".join(f"{name}={_expression(value)}" for name, value in arguments.items())
             raise
         passed += 1
 
@@ -56,6 +58,16 @@ def for_all(check: Callable[..., object], *, examples: int | None = None, **stra
     try:
         run()
     except AssertionError:
-        text = ", ".join(f"{name}={value!r}" for name, value in failing.items())
-        return Trial(False, passed, f"`{text}`", seed)
+        return Trial(False, passed, f"`{failing}`", seed)
     return Trial(True, passed, seed=seed)
+
+
+def _expression(value: Any) -> str:
+    """A drawn value as the call that made it, where Hypothesis knows one, on one line; cut where it is long."""
+    from hypothesis.control import current_build_context
+    from hypothesis.vendor.pretty import RepresentationPrinter
+
+    printer = RepresentationPrinter(context=current_build_context())
+    printer.pretty(value)
+    text = " ".join(printer.getvalue().split())
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

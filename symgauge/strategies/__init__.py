@@ -6,18 +6,19 @@ Use them in your own property tests::
     def test_something(architecture, data):
         parameters = data.draw(strategies.parameters(architecture))
 
-Every tensor comes from a drawn integer seed, and a failing test prints, for each value drawn, a line of Python that
-makes the same value again. Arguments are checked when a strategy is made, not when it is drawn from.
+Every tensor comes from a drawn integer seed, and a failing test prints each value as the call that makes it again,
+``element=random_element(QueryKey(), architecture, seed=3)``. Arguments are checked when a strategy is made, not when it
+is drawn from.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from hypothesis import note
 from hypothesis import strategies as st
+from hypothesis.control import current_build_context
 from hypothesis.errors import InvalidArgument
 from hypothesis.strategies import DrawFn, SearchStrategy
 from torch import Tensor
@@ -29,22 +30,11 @@ from symgauge.strategies.kinds import KINDS
 from symgauge.strategies.planner import Planner, choose_architecture
 from symgauge.symmetries.base import DiscreteSymmetry, Symmetry
 
-__all__ = ["architectures", "elements", "expression", "inputs", "parameters"]
+__all__ = ["architectures", "elements", "inputs", "parameters"]
 
 _SEEDS = st.integers(0, 2**32 - 1)
 _CHOICES = 20
 """Enough choices for any kind."""
-
-
-def expression(architecture: Architecture) -> str:
-    """Python that makes this architecture: its fields other than defaults."""
-    shown = []
-    for f in dataclasses.fields(architecture):
-        value = getattr(architecture, f.name)
-        default = architecture.heads if f.name == "groups" else f.default
-        if value != default:
-            shown.append(f"{f.name}={value!r}")
-    return f"Architecture({', '.join(shown)})"
 
 
 def _positive(name: str, value: object) -> None:
@@ -117,21 +107,28 @@ def _architectures(
     for _ in range(left):
         draw(st.integers(0, 0))
     assert result is not None
-    note(f"architecture = {expression(result)}")
     return result
 
 
+class _Architecture:
+    """Stands for the architecture in a call that is printed; in full it would hide the rest."""
+
+    def __repr__(self) -> str:
+        return "architecture"
+
+
 @st.composite
-def _seeded(draw: DrawFn, make: Any, line: str) -> Any:
+def _seeded(draw: DrawFn, make: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     seed = draw(_SEEDS)
-    note(line.format(seed=seed))
-    return make(seed)
+    value = make(*arguments, seed=seed, **options)
+    shown = [_Architecture() if isinstance(argument, Architecture) else argument for argument in arguments]
+    current_build_context().record_call(value, make, args=shown, kwargs={"seed": seed, **options})
+    return value
 
 
 def parameters(architecture: Architecture) -> SearchStrategy[dict[str, Tensor]]:
     """Roles of an architecture in general position (float64): random biases, gains of both signs."""
-    a = _architecture(architecture)
-    return _seeded(lambda seed: random_parameters(a, seed), "parameters = random_parameters(architecture, seed={seed})")
+    return _seeded(random_parameters, _architecture(architecture))
 
 
 def elements(family: Symmetry | DiscreteSymmetry, architecture: Architecture) -> SearchStrategy[Any]:
@@ -144,9 +141,8 @@ def elements(family: Symmetry | DiscreteSymmetry, architecture: Architecture) ->
     if not isinstance(family, (Symmetry, DiscreteSymmetry)):
         raise InvalidArgument(f"expected a symmetry family, not {family!r}")
     if not (family.applies(a, "logits") or family.applies(a, "probabilities")):
-        raise InvalidArgument(f"family {family.name!r} does not act on {expression(a)}")
-    line = f"element = random_element({type(family).__name__}(), architecture, seed={{seed}})"
-    return _seeded(lambda seed: random_element(family, a, seed), line)
+        raise InvalidArgument(f"family {family.name!r} does not act on {a!r}")
+    return _seeded(random_element, family, a)
 
 
 def inputs(architecture: Architecture, *, batch: int = 3, length: int | None = None) -> SearchStrategy[Tensor]:
@@ -160,5 +156,4 @@ def inputs(architecture: Architecture, *, batch: int = 3, length: int | None = N
         _positive("length", length)
         if a.position_table and length > a.context:
             raise InvalidArgument(f"length {length} does not fit the position table of {a.context} rows")
-    line = f"inputs = random_inputs(architecture, seed={{seed}}, batch={batch}, length={length})"
-    return _seeded(lambda seed: random_inputs(a, seed, batch=batch, length=length), line)
+    return _seeded(random_inputs, a, batch=batch, length=length)

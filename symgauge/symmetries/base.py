@@ -70,6 +70,9 @@ class Family(ABC):
     example: ClassVar[Architecture]
     """A small architecture on which it acts and whose whole kernel the known families span."""
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
     @abstractmethod
     def applies(self, a: Architecture, output: Output = "logits") -> bool:
         """Whether the family acts on this architecture and keeps this output."""

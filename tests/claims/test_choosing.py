@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import strategies as st
@@ -13,7 +14,7 @@ from symgauge.claims import EvidenceLog, for_all
 from symgauge.claims.select import select
 from symgauge.errors import InvalidInput
 
-IDS = ["gauge/cor-3.4", "gauge/cor-3.4b", "gauge/thm-3.2", "gauge/thm-3.6", "short/s1"]
+IDS = ["gauge/cor-3.4", "gauge/cor-3.4b", "gauge/thm-3.2", "gauge/thm-3.6", "gauge-short/s1"]
 
 
 @pytest.mark.parametrize(
@@ -21,8 +22,10 @@ IDS = ["gauge/cor-3.4", "gauge/cor-3.4b", "gauge/thm-3.2", "gauge/thm-3.6", "sho
     [
         ([], IDS),
         (["gauge/cor-3.4"], ["gauge/cor-3.4"]),
-        (["gauge/cor"], ["gauge/cor-3.4", "gauge/cor-3.4b"]),
-        (["short", "gauge/thm-3.6"], ["gauge/thm-3.6", "short/s1"]),
+        (["gauge/cor*"], ["gauge/cor-3.4", "gauge/cor-3.4b"]),
+        (["gauge"], IDS[:4]),
+        (["gauge/"], IDS[:4]),
+        (["gauge-short", "gauge/thm-3.6"], ["gauge/thm-3.6", "gauge-short/s1"]),
         (["*3.?"], ["gauge/cor-3.4", "gauge/thm-3.2", "gauge/thm-3.6"]),
     ],
 )
@@ -32,7 +35,15 @@ def test_selection(patterns, chosen) -> None:
 
 @pytest.mark.parametrize(
     ("pattern", "hint"),
-    [("gauge/thm-3.7", "thm-3.6"), ("THM-3.2", "gauge/thm-3.2"), ("zzzzzz", "from gauge, short"), ("", "5 claims")],
+    [
+        ("gauge/thm-3.7", "thm-3.6"),
+        ("gauge/thm", "gauge/thm-3.2, gauge/thm-3.6"),
+        ("gauge/thm", "(a glob takes them all: 'gauge/thm*')"),
+        ("gaug", "the nearest are gauge, gauge-short"),
+        ("THM-3.2", "gauge/thm-3.2"),
+        ("zzzzzz", "from gauge, gauge-short"),
+        ("", "5 claims"),
+    ],
 )
 def test_an_unknown_selection_names_near_ones(pattern, hint) -> None:
     with pytest.raises(InvalidInput, match="no claim is called") as caught:
@@ -106,3 +117,33 @@ def test_properties_become_outcomes() -> None:
 def test_mistakes_in_a_property_are_not_evidence() -> None:
     with pytest.raises(ZeroDivisionError):
         for_all(lambda a: 1 / (a - a) == 0, a=st.integers(), examples=3)
+
+
+def test_a_counterexample_shows_the_calls_that_make_its_values() -> None:
+    from symgauge.architecture import Architecture
+    from symgauge.strategies import elements
+    from symgauge.symmetries import families
+
+    a = Architecture(d_model=4, heads=2, d_k=2, d_v=2)
+    family = families(a)[0]
+    trial = for_all(lambda element, n: False, element=elements(family, a), n=st.integers(3, 5), examples=3)
+    assert trial.counterexample == f"`element=random_element({family!r}, architecture, seed=0), n=3`"
+    long = for_all(lambda text: False, text=st.just("a" * 5000), examples=3)
+    assert len(long.counterexample) < 500
+
+
+def test_examples_do_not_depend_on_the_modules_at_hand(tmp_path: Path) -> None:
+    """Hypothesis would draw a constant of a local module every now and then."""
+    (tmp_path / "at_hand.py").write_text("A, B, C = 123456789, 98765432123, 55555555")
+    code = (
+        "import sys; sys.path.insert(0, '.'); import {module}\n"
+        "from symgauge import profiles; profiles.activate('ci')\n"
+        "from hypothesis import strategies as st; from symgauge.claims import for_all\n"
+        "seen = []; for_all(lambda a: seen.append(a) is None, a=st.integers(0, 10**12), examples=400); print(seen)"
+    )
+
+    def drawn(module: str) -> str:
+        command = [sys.executable, "-c", code.format(module=module)]
+        return subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
+
+    assert drawn("math") == drawn("at_hand")

@@ -21,7 +21,7 @@ from symgauge.architecture import Architecture, Experts, Latent, Rotary
 from symgauge.models.parameters import random_parameters
 from symgauge.models.reference import forward
 from symgauge.numeric import random_element, random_inputs
-from symgauge.strategies import architectures, elements, expression, inputs, parameters
+from symgauge.strategies import architectures, elements, inputs, parameters
 from symgauge.strategies.kinds import KINDS
 from symgauge.strategies.planner import SEQUENCES
 from symgauge.symmetries import families
@@ -58,7 +58,7 @@ def test_architectures_are_small_and_in_general_position(a: Architecture) -> Non
     assert max(a.d_k, a.d_v) < a.d_model
     assert not a.is_model or a.vocabulary > a.d_model
     names = {kind.__name__: kind for kind in (Architecture, Rotary, Latent, Experts)}
-    assert eval(expression(a), dict(names)) == a
+    assert eval(repr(a), dict(names)) == a
 
 
 @given(architectures(kinds=["attention", "block", "falcon"], max_parameters=900))
@@ -88,7 +88,7 @@ def test_hardly_any_architecture_is_drawn_twice() -> None:
     @settings(max_examples=100, derandomize=True)
     @given(architectures())
     def remember(a: Architecture) -> None:
-        drawn.append(expression(a))
+        drawn.append(repr(a))
 
     remember()
     assert len(set(drawn)) > 0.75 * len(drawn)
@@ -140,42 +140,48 @@ def test_any_field_can_be_fixed(fixed: dict[str, Any]) -> None:
     check()
 
 
-@given(st.data())
-def test_values_follow_from_their_printed_seeds(data: st.DataObject) -> None:
+def failure(test: Callable[[], None]) -> str:
+    """What Hypothesis says of a test that fails."""
+    with pytest.raises(AssertionError) as raised:
+        test()
+    return "\n".join(getattr(raised.value, "__notes__", []))
+
+
+def test_a_failing_test_prints_calls_that_make_its_values_again() -> None:
     a = MODELS["llama"]
     family = families(a)[0]
-    seen: list[str] = []
+    drawn: dict[str, Any] = {}
 
-    def remember(line: str) -> None:
-        seen.append(line)
+    @settings(max_examples=5, database=None, phases=PHASES)
+    @given(roles=parameters(a), element=elements(family, a), x=inputs(a, batch=20, length=3))
+    def failing(roles: Any, element: Any, x: Any) -> None:
+        drawn.update(roles=roles, element=element, x=x)
+        raise AssertionError
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("symgauge.strategies.note", remember)
-        drawn = [data.draw(s) for s in (parameters(a), elements(family, a), inputs(a, batch=2, length=3))]
+    said = failure(failing)
+    assert len(said.splitlines()) < 20
     space: dict[str, Any] = {
-        "architecture": a, type(family).__name__: type(family), "random_parameters": random_parameters,
-        "random_element": random_element, "random_inputs": random_inputs,
+        "architecture": a, type(family).__name__: type(family), "failing": dict,
+        "random_parameters": random_parameters, "random_element": random_element, "random_inputs": random_inputs,
     }  # fmt: skip
-    for line in seen:
-        exec(line, space)
-    assert all(x.equal(space["parameters"][name]) for name, x in drawn[0].items())
-    assert drawn[1].equal(space["element"])
-    assert drawn[2].equal(space["inputs"])
-    assert drawn[2].shape == (2, 3)
+    again = eval(said[said.index("failing(") : said.index("\n)")] + ")", space)
+    assert all(x.equal(again["roles"][name]) for name, x in drawn["roles"].items())
+    assert drawn["element"].equal(again["element"])
+    assert drawn["x"].equal(again["x"])
+    assert drawn["x"].shape == (20, 3)
 
 
-def test_a_failing_test_prints_lines_that_reproduce_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_values_drawn_inside_a_test_are_printed_as_calls_too() -> None:
     @settings(max_examples=5, database=None, phases=PHASES)
     @given(architectures(kinds=["llama"]), st.data())
     def failing(a: Architecture, data: st.DataObject) -> None:
         data.draw(parameters(a))
         raise AssertionError
 
-    with pytest.raises(AssertionError) as raised:
-        failing()
-    printed = "\n".join(getattr(raised.value, "__notes__", [])) + capsys.readouterr().out
-    assert "architecture = Architecture(d_model=" in printed
-    assert "parameters = random_parameters(architecture, seed=" in printed
+    said = failure(failing)
+    assert "a=Architecture(d_model=" in said
+    assert "Draw 1: random_parameters(architecture, seed=" in said
+    assert "tensor" not in said
 
 
 @pytest.mark.parametrize(
