@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from symgauge.errors import InvalidInput
@@ -41,6 +43,19 @@ def _check_replaceable(target: Path) -> None:
         raise InvalidInput(f"cannot write {target}: it is a folder")
     if other:
         raise InvalidInput(f"cannot write {target}: it is no ordinary file (a pipe or a device), which is not replaced")
+
+
+@contextmanager
+def locked(folder: str | Path) -> Iterator[None]:
+    """Hold an existing folder for oneself; whoever else asks for it so waits until it is free."""
+    import fcntl
+
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from symgauge.claims import Bearing, Bounded, Entry, Evidence, Ledger
 from symgauge.reporting import markdown as md
-from symgauge.reporting.lines import short
-from symgauge.reporting.source_page import OUTCOMES, PLAIN_OUTCOMES, anchor
+from symgauge.reporting.claim_page import name, outcome
+from symgauge.reporting.figures import short
 
 TITLE = "True dimensions of production models"
 SOURCE = "production"
@@ -73,7 +73,7 @@ def _model(entry: Entry) -> str:
 
 def _glance(entry: Entry) -> list[str]:
     parameters, paper, true = (_number(entry, name) for name in ("parameters", PAPER, "dimension"))
-    link, verdict = f"[{_model(entry)}](#{anchor(entry)})", _verdict(entry)
+    link, verdict = f"[{_model(entry)}](#{name(entry)})", _verdict(entry)
     if not parameters or not paper:
         return [link, "", "", "", "", "", verdict]
     return [
@@ -92,7 +92,7 @@ def _section(group: Sequence[Entry]) -> str:
     first = group[0]
     formula = _full_size(first).get("formula", "")
     return md.document(
-        "\n".join(f'<a id="{anchor(entry)}"></a>' for entry in group),
+        "\n".join(f'<a id="{name(entry)}"></a>' for entry in group),
         f"## {', '.join(_model(entry) for entry in group)}",
         md.text(first.claim.place.split(": ", 1)[-1] + "."),
         "\n".join(f"- {md.text(entry.claim.statement)} Verdict: {_verdict(entry)}." for entry in group),
@@ -101,7 +101,7 @@ def _section(group: Sequence[Entry]) -> str:
         _instances(first),
         *(f"{reason}" for entry in group if not entry.agrees for reason in _reasons(entry)),
         md.text(first.claim.remark),
-        f"Checked by {md.code(first.claim.check)}. Again:\n\n```sh\n{first.claim.replay}\n```",
+        f"Checked by {md.code(first.claim.check)}. Again:\n\n```sh\n{first.replay}\n```",
     )
 
 
@@ -130,13 +130,11 @@ def _instances(entry: Entry) -> str:
     return md.document(
         md.table(
             ["small instance", *COLUMNS, "outcome"],
-            [[record.summary, *(_figure(record, name) for name in COLUMNS), _outcome(record)] for record in measured],
+            [[record.summary, *(_figure(record, name) for name in COLUMNS), outcome(record)] for record in measured],
             right=range(2, len(COLUMNS) + 1),
         ),
         f"All with {how}." if how else "",
-        "\n".join(
-            f"- {md.text(r.summary)}: {_outcome(r)} (unexplained: {_figure(r, 'unexplained')})" for r in controls
-        ),
+        "\n".join(f"- {md.text(r.summary)}: {outcome(r)} (unexplained: {_figure(r, 'unexplained')})" for r in controls),
     )
 
 
@@ -148,14 +146,7 @@ def _figure(record: Evidence, name: str) -> str:
     """A figure; of an equality that holds one side is enough."""
     value = record.figures.get(name, "")
     holds = isinstance(value, Bounded) and value.relation == "=" and value.ok
-    return short(_plain(value) if holds else value).replace(">=", "≥")
-
-
-def _outcome(record: Evidence) -> str:
-    if record.outcome is None:
-        return "**undecided**"
-    outcomes = OUTCOMES[Bearing.CONTROL] if record.bears_on is Bearing.CONTROL else PLAIN_OUTCOMES
-    return outcomes[record.outcome]
+    return short(_plain(value) if holds else value)
 
 
 def _reasons(entry: Entry) -> list[str]:

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from symgauge.claims.declared import FILE, read, source_folder
-from symgauge.claims.ledger import sort_key
+from symgauge.claims.ledger import reading_order
 from symgauge.claims.record import Claim
 from symgauge.errors import InvalidInput
 
@@ -66,7 +66,7 @@ def catalogue(folder: Path) -> Catalogue:
                 raise InvalidInput(
                     f"no test in {home} decides claim {claim.id}: write @checks({claim.name!r}) above the one that does"
                 )
-    return Catalogue(folder, {claim_id: claims[claim_id] for claim_id in sorted(claims, key=sort_key)}, files)
+    return Catalogue(folder, {claim.id: claim for claim in sorted(claims.values(), key=reading_order)}, files)
 
 
 def _named(name: str, known: dict[str, Claim] | None, home: Path | None, check: _Check) -> Claim:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def read(file: Path) -> dict[str, Claim]:
         raise InvalidInput(f"{file} has {', '.join(data) or 'one claim'} where only [[claim]] tables belong")
     claims: dict[str, Claim] = {}
     for number, table in enumerate(tables, start=1):
-        claim = _claim(file, number, table)
+        claim = replace(_claim(file, number, table), order=number - 1)
         if claim.name in claims:
             raise InvalidInput(f"{file}: claim {claim.name!r} is there twice")
         claims[claim.name] = claim

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import shlex
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,26 +15,36 @@ from symgauge.claims.verdict import decide
 from symgauge.errors import InvalidInput
 from symgauge.reading import check_file
 
-FORMAT = "symgauge ledger 1"
+FORMAT = "symgauge ledger 2"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A claim, its evidence, and the verdict computed from it. `failure`: why the check did not run to its end."""
+    """A claim, its evidence, and the verdict computed from it.
+
+    failure: why the check did not run to its end. home: the folder that holds the claim, where it is not one that comes
+    with symgauge, as seen from where the check was run.
+    """
 
     claim: Claim
     verdict: Verdict
     reasons: tuple[str, ...]
     evidence: tuple[Evidence, ...] = ()
     failure: str = ""
+    home: str = ""
 
     @classmethod
-    def of(cls, claim: Claim, evidence: Sequence[Evidence], failure: str = "") -> Entry:
+    def of(cls, claim: Claim, evidence: Sequence[Evidence], failure: str = "", home: str = "") -> Entry:
         """Decide `claim`; a check that did not run to its end (`failure`) leaves it undecided, whatever it recorded."""
         if failure:
-            return cls(claim, Verdict.UNDECIDED, (failure,), tuple(evidence), failure)
+            return cls(claim, Verdict.UNDECIDED, (failure,), tuple(evidence), failure, home)
         decision = decide(claim, evidence)
-        return cls(claim, decision.verdict, decision.reasons, tuple(evidence))
+        return cls(claim, decision.verdict, decision.reasons, tuple(evidence), home=home)
+
+    @property
+    def replay(self) -> str:
+        """The one command that checks this claim again."""
+        return f"symgauge verify {f'--from {shlex.quote(self.home)} ' if self.home else ''}{self.claim.id}"
 
     @property
     def agrees(self) -> bool:
@@ -45,8 +56,9 @@ class Entry:
             "claim": asdict(self.claim),
             "evidence": [record.to_json() for record in self.evidence],
             "failure": self.failure,
+            "home": self.home,
             "reasons": list(self.reasons),
-            "replay": self.claim.replay,
+            "replay": self.replay,
             "verdict": self.verdict,
         }
 
@@ -55,7 +67,7 @@ class Entry:
         """Read back what `to_json` wrote; InvalidInput for anything else, also a verdict the evidence does not give."""
         try:
             evidence = tuple(Evidence.from_json(record) for record in data["evidence"])
-            entry = cls.of(Claim(**data["claim"]), evidence, data["failure"])
+            entry = cls.of(Claim(**data["claim"]), evidence, data["failure"], data["home"])
             stored = data["verdict"]
         except (KeyError, TypeError, AttributeError) as error:
             raise InvalidInput(f"not an entry of a ledger ({type(error).__name__}: {error})") from error
@@ -66,7 +78,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Ledger:
-    """Entries by claim id, sorted; `profile` is the sampling profile they were made with."""
+    """Entries by claim id, in the order of their sources; `profile` is the sampling profile they were made with."""
 
     entries: Mapping[str, Entry] = field(default_factory=dict)
     profile: str = ""
@@ -79,7 +91,27 @@ class Ledger:
             if entry.claim.id in found:
                 raise InvalidInput(f"claim {entry.claim.id} has two entries; each claim is decided by one check")
             found[entry.claim.id] = entry
-        return cls(dict(sorted(found.items(), key=lambda item: sort_key(item[0]))), profile)
+        ordered = sorted(found.values(), key=lambda entry: reading_order(entry.claim))
+        return cls({entry.claim.id: entry for entry in ordered}, profile)
+
+    def updated(self, newer: Ledger, known: Collection[str] = ()) -> Ledger:
+        """These entries with those of `newer` in their place or beside them.
+
+        known: the ids of all claims that some sources have; what this ledger has of these sources and is not among them
+        is a claim that is gone, and is left out. Raises InvalidInput where entries of two sampling profiles would meet.
+        """
+        living = {claim_id.split("/")[0] for claim_id in known}
+        kept = {
+            claim_id: entry
+            for claim_id, entry in self.entries.items()
+            if claim_id not in newer.entries and (claim_id in known or entry.claim.source not in living)
+        }
+        if kept and newer.profile != self.profile:
+            raise InvalidInput(
+                f"there are entries of the sampling profile {self.profile!r}, which do not mix with {newer.profile!r}: "
+                f"take --profile {self.profile}, or another place"
+            )
+        return Ledger.of([*kept.values(), *newer.entries.values()], newer.profile)
 
     @property
     def agrees(self) -> bool:
@@ -91,7 +123,7 @@ class Ledger:
         return sorted({entry.claim.source for entry in self.entries.values()})
 
     def of_source(self, source: str) -> list[Entry]:
-        """The entries of one source, in order of their ids."""
+        """The entries of one source, in its order."""
         return [entry for entry in self.entries.values() if entry.claim.source == source]
 
     def to_text(self) -> str:
@@ -124,6 +156,11 @@ class Ledger:
             return cls.of((Entry.from_json(data) for data in claims.values()), str(document.get("profile", "")))
         except InvalidInput as error:
             raise InvalidInput(f"the ledger {path} is damaged: {error}") from error
+
+
+def reading_order(claim: Claim) -> tuple[Any, ...]:
+    """Sources by name, and claims as their source has them."""
+    return (claim.source, claim.order, sort_key(claim.id))
 
 
 def sort_key(claim_id: str) -> tuple[Any, ...]:

@@ -58,7 +58,7 @@ class Claim:
     condition: what has to be added to make the statement true (verdict holds-if). correction: what is true instead.
     remark: anything else a reader should know. quote: the source's own words; lines: where its text has them.
     unseen: where the statement is taken from, if the text at hand does not have it. own: it is ours, not the source's.
-    check: where the check is ("proofs_checks/toy/test_x.py::test_y").
+    check: where the check is ("proofs_checks/toy/test_x.py::test_y"). order: how many claims of the source come before.
     """
 
     id: str
@@ -74,6 +74,7 @@ class Claim:
     lines: tuple[int, ...] = ()
     unseen: str = ""
     own: bool = False
+    order: int = 0
 
     def __post_init__(self) -> None:
         if not IDENTIFIER.fullmatch(self.id) or self.id.split("/")[0] != self.source:
@@ -94,11 +95,6 @@ class Claim:
     def name(self) -> str:
         """Its id without the source."""
         return self.id.partition("/")[2]
-
-    @property
-    def replay(self) -> str:
-        """The one command that checks this claim again."""
-        return f"symgauge verify {self.id}"
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from symgauge.experiments.record import Record, Run, recorded
 from symgauge.experiments.result import Comparison, Figure, Result, Table
 from symgauge.experiments.suite import experiments_of
 from symgauge.reporting import markdown as md
-from symgauge.reporting.lines import short
+from symgauge.reporting.figures import short
 from symgauge.sources import source
 
 FIGURES = "figures"

@@ -48,5 +48,4 @@ def _decided(entry: Entry) -> bool:
 
 
 def _links(finding: Finding) -> str:
-    pairs = [claim_id.split("/", 1) for claim_id in finding.claims]
-    return ", ".join(f"[{name}]({source}.md#{name})" for source, name in pairs)
+    return ", ".join(f"[{claim_id.partition('/')[2]}]({claim_id}.md)" for claim_id in finding.claims)

@@ -1,25 +1,18 @@
-"""The index: the verdicts at a glance, and every claim with a link to its page."""
+"""The index: the main findings, the verdicts at a glance, and every claim with the reason for its verdict."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from symgauge.claims import Entry, Ledger
+from symgauge.claims import Ledger
 from symgauge.reporting import markdown as md
 from symgauge.reporting.findings import in_a_minute
-from symgauge.reporting.lines import headline, kinds, tally, worst_figure
-from symgauge.reporting.source_page import anchor
+from symgauge.reporting.lines import headline, tally
+from symgauge.reporting.source_page import row
+from symgauge.reporting.words import VERDICTS
 from symgauge.sources import source as source_of
 
-MEANINGS = [
-    ("holds", "every piece of evidence on the statement passes"),
-    ("holds-if", "it fails as stated, with a counterexample, and passes under the condition given"),
-    ("refuted", "it fails, with a counterexample; where a correction is given, that passes"),
-    ("inconsistent", "the source's own numbers or sentences contradict each other"),
-    ("reproduced", "the source's number or experiment was obtained again"),
-    ("not-reproducible", "it was not obtained again, or its description leaves out what that takes"),
-    ("undecided", "the evidence settles nothing, or its negative control shows that it could not"),
-]
+TITLE = "Verdicts"
 
 
 def index_page(ledger: Ledger, extra: Mapping[str, str]) -> str:
@@ -30,7 +23,7 @@ def index_page(ledger: Ledger, extra: Mapping[str, str]) -> str:
     own = {f"{source}.md" for source in ledger.sources}
     pages = [f"- [{md.text(name)}]({file})" for file, name in sorted(extra.items()) if file not in own]
     return md.document(
-        "# Verdicts",
+        f"# {TITLE}",
         f"{headline(ledger)}. Sampling profile: {ledger.profile}. Each verdict is computed from evidence; "
         "the checks fail where it is not the one on record.",
         "\n".join([*sources, *pages]),
@@ -38,23 +31,12 @@ def index_page(ledger: Ledger, extra: Mapping[str, str]) -> str:
         in_a_minute(ledger),
         "## At a glance",
         md.table(header, linked, right=range(1, len(header))),
-        md.table(["verdict", "means"], MEANINGS),
+        md.table(["verdict", "means"], list(VERDICTS.items())),
         "## All claims",
-        md.table(["claim", "place", "verdict", "evidence", "worst figure"], claim_rows(ledger)),
+        *(_claims(ledger, source) for source in ledger.sources),
     )
 
 
-def claim_rows(ledger: Ledger) -> list[list[str]]:
-    """A row per claim."""
-    return [
-        [_link(entry), entry.claim.place, _verdict(entry), " ".join(kinds(entry)), worst_figure(entry.evidence)]
-        for entry in ledger.entries.values()
-    ]
-
-
-def _link(entry: Entry) -> str:
-    return f"[{entry.claim.id}]({entry.claim.source}.md#{anchor(entry)})"
-
-
-def _verdict(entry: Entry) -> str:
-    return str(entry.verdict) if entry.agrees else f"**{entry.verdict}** (on record: {entry.claim.verdict})"
+def _claims(ledger: Ledger, source: str) -> str:
+    rows = [[entry.claim.place, *row(entry)] for entry in ledger.of_source(source)]
+    return md.document(f"### {source}", md.table(["place", "claim", "verdict", "why"], rows))

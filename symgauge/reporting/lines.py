@@ -4,35 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from symgauge.claims import Bounded, Entry, Evidence, Ledger, Verdict
+from symgauge.claims import Entry, Ledger, Verdict
+from symgauge.reporting.why import reason
 
-WIDTH = 60
-
-
-def short(value: object) -> str:
-    """A figure's value in a few characters: floats with three digits, integers in full with separators."""
-    if isinstance(value, Bounded):
-        relation = value.relation if value.ok else {"<=": ">", ">=": "<", "=": "≠"}[value.relation]
-        return f"{short(value.value)} {relation} {short(value.bound)}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(short, value))}]"
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return str(value)
-    return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
-
-
-def worst_figure(evidence: tuple[Evidence, ...]) -> str:
-    """The bounded figure that broke its bound or came closest to; without bounded ones, the first figure there is.
-
-    Inequalities come before equalities that hold, which have no distance to tell.
-    """
-    figures = [(name, value) for record in evidence for name, value in record.figures.items()]
-    bounded = [(name, value) for name, value in figures if isinstance(value, Bounded)]
-    telling = [(name, value) for name, value in bounded if value.relation != "=" or not value.ok]
-    if bounded:
-        name, value = max(telling or bounded, key=lambda pair: (not pair[1].ok, pair[1].strain))
-        return f"{name} {short(value)}"
-    return f"{figures[0][0]} {short(figures[0][1])}" if figures else ""
+WIDTH = 90
 
 
 def kinds(entry: Entry) -> list[str]:
@@ -42,11 +17,11 @@ def kinds(entry: Entry) -> list[str]:
 
 
 def line(entry: Entry) -> str:
-    """Id, verdict, kinds of evidence, worst figure; where the record differs, that and the first reason."""
+    """Id, verdict, kinds of evidence, why; where the record differs, that and the first reason."""
     parts = [f"{entry.claim.id:<22} {entry.verdict:<16}", f"{' '.join(kinds(entry)) or 'no evidence':<24}"]
     if entry.agrees:
-        figure = worst_figure(entry.evidence)
-        return " ".join([*parts, figure if len(figure) <= WIDTH else figure[: WIDTH - 1] + "…"]).rstrip()
+        said = reason(entry)
+        return " ".join([*parts, said if len(said) <= WIDTH else said[: WIDTH - 1] + "…"]).rstrip()
     return " ".join([*parts, f"DIFFERS from the record ({entry.claim.verdict}): {'; '.join(entry.reasons[:1])}"])
 
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 # Code spans come first so that a dollar inside one stays text; \$ is a dollar sign.
 SPAN = re.compile(r"(?P<code>(`+)(?!`).+?(?<!`)\2(?!`))|(?P<escaped>\\\$)|\$(?P<math>[^$]+)\$", re.DOTALL)
-# A backslash before punctuation is an escape to Markdown, and *, < and _ after punctuation can start markup.
-RISKY = re.compile(r"\\[^A-Za-z0-9\s]|[*<>~]|[^A-Za-z0-9\s]_")
+# A backslash before punctuation is an escape to Markdown; *, <, & and an underscore that no letter or digit precedes
+# can start markup.
+RISKY = re.compile(r"\\[^A-Za-z0-9\s]|[*<>~&]|(?:^|[^A-Za-z0-9])_")
 
 
 def text(source: str) -> str:
@@ -43,6 +44,11 @@ def code(source: str) -> str:
 def quote(source: str) -> str:
     """A block quotation."""
     return "\n".join(f"> {line}".rstrip() for line in text(source).splitlines())
+
+
+def fold(summary: str, *blocks: str) -> str:
+    """Blocks that are hidden until the reader opens them; ``summary`` is plain text."""
+    return document(f"<details><summary>{summary}</summary>", *blocks, "</details>")
 
 
 def document(*blocks: str) -> str:

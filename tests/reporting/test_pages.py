@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 
 import pytest
 
 from symgauge.claims import Claim, Entry, EvidenceLog, Ledger, Verdict, at_least, at_most, equal
-from symgauge.errors import InvalidInput
-from symgauge.reporting import site
-from symgauge.reporting.lines import headline, line, overview, short, worst_figure
-from symgauge.reporting.site import render, write_reports
+from symgauge.reporting.figures import figures, short
+from symgauge.reporting.lines import headline, line, overview
+from symgauge.reporting.site import render
 
 
 def make(name: str, record: str, **texts: str) -> tuple[Claim, EvidenceLog]:
@@ -39,34 +39,46 @@ def ledger() -> Ledger:
 
 def test_lines(ledger) -> None:
     texts = [line(entry) for entry in ledger.entries.values()]
-    assert texts[0].split(maxsplit=4) == ["gauge/thm-1", "refuted", "exact", "numeric", "nullity 16 ≠ 17"]
-    assert texts[1].split(maxsplit=3) == ["other/a", "holds", "proof", "sizes [1, 2]"]
+    assert texts[0].split(maxsplit=4) == ["gauge/thm-1", "refuted", "exact", "numeric", "Fails because: $d = 1$"]
+    assert texts[1].split(maxsplit=3) == ["other/a", "holds", "proof", "Holds because: proved"]
     assert texts[2].endswith("DIFFERS from the record (refuted): could not be decided: proved")
     assert texts[3].endswith("DIFFERS from the record (holds): the check was skipped")
     assert headline(ledger) == "4 claims: 1 holds, 1 refuted, 2 undecided; 2 differ from the record"
     assert headline(Ledger()) == "0 claims: none"
 
 
-def test_the_worst_figure_is_the_one_nearest_its_bound() -> None:
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (1234567, "1,234,567"),
+        (1.23456e-15, "1.23e-15"),
+        (True, "True"),
+        ("x", "x"),
+        ([1, 2000], "[1, 2,000]"),
+        ([1, 2, 3, 4, 5], "[1, 2, 3, 4, … 5 in all]"),
+        (at_most(2, 1), "2 > 1"),
+        (at_least(0.5, 1), "0.5 < 1"),
+        (at_least(0.5, 1e-3), "0.5 ≥ 0.001"),
+        (equal(3, 3), "= 3"),
+        (equal(3, 4), "3 ≠ 4"),
+        (at_most(0.123456, 1), "0.123 ≤ 1"),
+        (at_most(3.7e-14, 1e-12), "≤ 1e-12"),
+        (at_most(0, 100), "0 ≤ 100"),
+    ],
+    ids=str,
+)
+def test_short_values(value, said) -> None:
+    """What rounding decides is told by its bound; what breaks its bound is told in full."""
+    assert short(value) == said
+
+
+def test_where_evidence_comes_from_is_left_to_the_ledger() -> None:
     claim, log = make("s/a", "holds")
-    log.exact("x", figures={"n": equal(1, 1), "loose": at_most(1e-15, 1e-9), "tight": at_most(5e-10, 1e-9)})
-    assert worst_figure(log.of(claim.id)) == "tight 5e-10 <= 1e-09"
-    log.exact("x", False, figures={"broken": equal(1, 2)}, counterexample="c")
-    assert worst_figure(log.of(claim.id)) == "broken 1 ≠ 2"
-    assert worst_figure(()) == ""
-
-
-def test_short_values() -> None:
-    values = [1234567, 1.23456e-15, True, "x", [1, 2000], at_most(2, 1), at_least(0.5, 1)]
-    assert [short(value) for value in values] == [
-        "1,234,567",
-        "1.23e-15",
-        "True",
-        "x",
-        "[1, 2,000]",
-        "2 > 1",
-        "0.5 < 1",
-    ]
+    log.exact("x", figures={"primes": [7], "seed": 0, "n": equal(1, 1), "size": 5}, cases=1200)
+    log.exact("x", False, figures={"seed": at_most(2, 1)})
+    first, second = log.of(claim.id)
+    assert figures(first) == "n = 1; size: 5; cases: 1,200"
+    assert figures(second) == "seed 2 > 1"
 
 
 def test_the_overview_counts_by_source_and_verdict(ledger) -> None:
@@ -75,64 +87,64 @@ def test_the_overview_counts_by_source_and_verdict(ledger) -> None:
     assert rows[1:] == [["gauge", "1", "1", "0"], ["other", "1", "2", "3", "2"], ["all", "1", "1", "2", "4", "2"]]
 
 
-def test_a_source_page_has_everything_about_a_claim(ledger) -> None:
-    page = render(ledger)["gauge.md"]
-    for text in (
-        '<a id="thm-1"></a>\n\n## gauge/thm-1: Theorem 1\n',
-        "Verdict: **refuted**, as on record.",
+def test_a_claim_has_a_page_that_says_why_first(ledger) -> None:
+    page = render(ledger)["gauge/thm-1.md"]
+    told = [
+        "# Theorem 1: refuted\n",
+        "[All sources](../index.md) / [Maximal Gauge Symmetry in Transformer Architectures](../gauge.md) / gauge/thm-1",
         r"> $`|a| \in \{1\}`$",
-        "**Correction.** $b$ instead",
-        "**Counterexample.** $d = 1$",
+        "**refuted**: it fails, with a counterexample",
+        "- **Fails because:** $d = 1$\n- **True instead:** $b$ instead",
         "**Remark.** a remark",
-        r"| exact | statement | fails | a \| b | nullity: 16 ≠ 17; cases: 3 |",
-        "| numeric | correction | passes | good | error: 1.23e-15 ≤ 1e-12 |",
-        "| numeric | control | break noticed | break | change: 0.5 ≥ 0.001 |",
+        "<details><summary>Against: 1 on the statement</summary>\n\n| evidence |",
+        r"| exact | statement | a \| b. Counterexample: $d = 1$ | nullity 16 ≠ 17; cases: 3 |",
+        "*exact*: computed without rounding",
+        "<details><summary>For: 1 on the correction</summary>",
+        "| numeric | correction | good | error ≤ 1e-12 |",
+        "on the *correction*: what is true instead.",
+        "<details><summary>Controls: 1 of 1 deliberate breaks noticed</summary>",
+        "| numeric | break | break noticed | change 0.5 ≥ 0.001 |",
         "Checked by `c.py::test`",
         "```sh\nsymgauge verify gauge/thm-1\n```",
-    ):
-        assert text in page
+    ]
+    places = [page.find(text) for text in told]
+    assert -1 not in places
+    assert places == sorted(places)
 
 
 def test_disagreement_is_shown(ledger) -> None:
     pages = render(ledger)
-    assert "which differs from the record (refuted):\n\n- could not be decided: proved" in pages["other.md"]
-    assert "| **undecided** |" in pages["other.md"]
-    assert "[other/b](other.md#b) | Theorem 1 | **undecided** (on record: refuted)" in pages["index.md"]
+    assert "which differs from the record (refuted):\n\n- could not be decided: proved" in pages["other/b.md"]
+    assert "<details><summary>Undecided: 1 on the statement</summary>" in pages["other/b.md"]
+    assert "| Theorem 1 | [b](other/b.md) | **undecided** (on record: refuted) |" in pages["other.md"]
+    assert "| Theorem 1 | [b](other/b.md) | **undecided** (on record: refuted) |" in pages["index.md"]
     assert "2 differ from the record" in pages["index.md"]
 
 
 def test_the_index_links_every_page_and_claim(ledger) -> None:
-    index = render(ledger)["index.md"]
+    pages = render(ledger)
     for text in (
         "[gauge](gauge.md)",
-        "[gauge/thm-1](gauge.md#thm-1)",
-        "[other/a](other.md#a)",
+        "| Theorem 1 | [thm-1](gauge/thm-1.md) | refuted | Fails because: $d = 1$ |",
+        "[a](other/a.md)",
         "| all | 1 | 1 | 2 | 4 | 2 |",
     ):
-        assert text in index
+        assert text in pages["index.md"]
+    for file, text in pages.items():
+        for link in re.findall(r"\]\(([^)#]+\.md)\)", text):
+            assert os.path.normpath(os.path.join(os.path.dirname(file), link)) in pages
+
+
+def test_claims_stand_in_the_order_of_their_source() -> None:
+    claims = [replace(make(f"s/{name}", "holds")[0], order=order) for order, name in enumerate(("z", "a-10", "a-9"))]
+    page = render(Ledger.of(Entry.of(claim, ()) for claim in claims[::-1]))["s.md"]
+    assert re.findall(r"\[([^]]+)\]\(s/", page) == ["z", "a-10", "a-9"]
 
 
 def test_the_same_ledger_gives_the_same_bytes(ledger, tmp_path) -> None:
     again = Ledger.of(list(ledger.entries.values())[::-1], ledger.profile)
     ledger.save(tmp_path / "l.json")
     assert render(ledger) == render(again) == render(Ledger.load(tmp_path / "l.json"))
-
-
-def test_reports_are_written_whole_or_not_at_all(ledger, tmp_path, monkeypatch) -> None:
-    drawn = {"figures/one.png": b"PNG"}
-    monkeypatch.setattr(site, "render_figures", lambda ledger: drawn)
-    paths = write_reports(ledger, tmp_path / "reports")
-    assert sorted({*os.listdir(tmp_path / "reports")} - {"figures"}) == sorted(path.name for path in paths)
-    assert (tmp_path / "reports/figures/one.png").read_bytes() == b"PNG"
-    assert {"index.md", "gauge.md", "other.md"} <= {path.name for path in paths}
-
-    def broken(ledger: Ledger, source: str) -> str:
-        raise InvalidInput("no")
-
-    monkeypatch.setattr(site, "source_page", broken)
-    with pytest.raises(InvalidInput):
-        write_reports(ledger, tmp_path / "second")
-    assert not (tmp_path / "second").exists()
 
 
 def test_pages_of_experiments_go_with_their_source_and_link_their_figures(ledger) -> None:

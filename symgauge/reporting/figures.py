@@ -1,0 +1,66 @@
+"""The numbers behind a piece of evidence, in a few characters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from symgauge.claims import Bounded, Evidence, Figure
+
+SIGNS = {"<=": "≤", ">=": "≥", "=": "="}
+BROKEN = {"<=": ">", ">=": "<", "=": "≠"}
+WELL_INSIDE = 0.1
+"""A float below this share of its upper bound is told by the bound: how far below is rounding, or not the point."""
+MOST = 4
+"""Entries of a list that are shown."""
+PROVENANCE = {"primes", "seed", "Hypothesis seed", "probes", "parameters", "architectures", "failure bound, sum"}
+"""Figures that say where evidence comes from; the ledger has them, the pages do not."""
+
+
+def short(value: object) -> str:
+    """A value in a few characters: floats with three digits, integers in full with separators, lists by their start."""
+    if isinstance(value, Bounded):
+        return " ".join(filter(None, [_measured(value), _relation(value), short(value.bound)]))
+    if isinstance(value, list):
+        shown = [short(entry) for entry in value[:MOST]]
+        return f"[{', '.join([*shown, *([f'… {len(value)} in all'] if len(value) > MOST else [])])}]"
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
+
+
+def named(name: str, value: Figure) -> str:
+    """A figure with its name: "nullity = 16", "error ≤ 1e-12", "change 0.5 ≥ 0.001", "rank: 7"."""
+    return f"{name} {short(value)}" if isinstance(value, Bounded) else f"{name}: {short(value)}"
+
+
+def figures(record: Evidence) -> str:
+    """The figures of a piece of evidence, but for those that only say where it comes from."""
+    told = [named(name, value) for name, value in record.figures.items() if name not in PROVENANCE or _fails(value)]
+    cases = [] if record.cases is None else [f"cases: {record.cases:,}"]
+    return "; ".join([*told, *cases])
+
+
+def broken(records: Iterable[Evidence]) -> list[str]:
+    """The figures that do not respect their bounds."""
+    pairs = [pair for record in records for pair in record.figures.items()]
+    return [named(name, value) for name, value in pairs if _fails(value)]
+
+
+def _fails(value: Figure) -> bool:
+    return isinstance(value, Bounded) and not value.ok
+
+
+def _relation(value: Bounded) -> str:
+    return (SIGNS if value.ok else BROKEN)[value.relation]
+
+
+def _measured(value: Bounded) -> str:
+    """The value, where the relation and the bound do not say it."""
+    if value.ok and (value.relation == "=" or _is_well_inside(value)):
+        return ""
+    return short(value.value)
+
+
+def _is_well_inside(value: Bounded) -> bool:
+    floating = isinstance(value.value, float) and isinstance(value.bound, (int, float))
+    return floating and value.relation == "<=" and 0 <= value.value < WELL_INSIDE * value.bound
