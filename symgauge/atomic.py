@@ -54,6 +54,7 @@ def locked(folder: str | Path) -> Iterator[None]:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
+        fcntl.flock(descriptor, fcntl.LOCK_UN)  # by itself, for a forked process may hold a copy of the descriptor
     finally:
         os.close(descriptor)
 

@@ -61,7 +61,7 @@ def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
             print(f"symgauge: {error}", file=sys.stderr)
             raise typer.Exit(USAGE) from error
         except KeyboardInterrupt as error:
-            print("symgauge: interrupted", file=sys.stderr)
+            print(": ".join(["symgauge: interrupted", *map(str, error.args)]), file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from error
 
     return run

@@ -77,12 +77,14 @@ def active() -> str:
     return _active or check(os.environ.get(VARIABLE) or DEFAULT)
 
 
-def sampling_seed() -> int | None:
-    """What examples are drawn from in the profiles that draw afresh, the same in worker processes; None in ci.
+def sampling_seed(profile: str = "") -> int | None:
+    """What examples are drawn from in a profile that draws afresh, the same in worker processes; None in ci.
+
+    profile: the active one if it is not named.
 
     Raises InvalidInput for a SYMGAUGE_SEED that is no whole number.
     """
-    if PROFILES[active()]["derandomize"]:
+    if PROFILES[profile or active()]["derandomize"]:
         return None
     text = os.environ.setdefault(SEED_VARIABLE, str(secrets.randbelow(2**32)))
     if not text.isdecimal():

@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 
 from symgauge import profiles
+from symgauge.atomic import check_target, check_writable
 from symgauge.claims import Claim, Entry, EvidenceLog, Ledger
-from symgauge.claims.catalogue import catalogue
+from symgauge.claims.catalogue import catalogue, checks_folder
 from symgauge.claims.declared import source_folder
 from symgauge.claims.decorator import names_of
 from symgauge.claims.select import select
@@ -71,6 +72,7 @@ class ClaimsPlugin:
         self.trouble = ""
         self.is_worker = hasattr(config, "workerinput")
         self.events: str | None = config.getoption("symgauge_events")
+        self._check_targets()
         chosen = config.getoption("symgauge_profile")
         if chosen or os.environ.get(profiles.VARIABLE):
             try:
@@ -155,15 +157,23 @@ class ClaimsPlugin:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write the ledger. A claim that was collected and never decided (stopped early) is in it as undecided."""
-        path = self.config.getoption("ledger")
+        """Write the ledger and the reports. A claim that was collected and never decided is in them as undecided."""
+        data, pages = self._targets()
         if self.trouble:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
             return
-        if self.is_worker or not path or self.config.option.collectonly:
+        if self.is_worker or self.config.option.collectonly:
             return
         try:
-            self.ledger().save(Path(self.config.invocation_params.dir, path))
+            if data:
+                self.ledger().save(data)
+            if pages and self.ledger().entries:
+                from symgauge.reporting.site import write_reports
+                from symgauge.sources import register
+
+                for home in sorted({entry.home for entry in self.entries.values()} - {""}):
+                    register(Path(self.config.invocation_params.dir, home))
+                write_reports(self.ledger(), pages)
         except SymgaugeError as error:
             self.trouble = str(error)
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
@@ -180,6 +190,25 @@ class ClaimsPlugin:
             terminalreporter.write_line(line(entry), red=not entry.agrees)
         terminalreporter.write_line(headline(ledger))
 
+    def _check_targets(self) -> None:
+        """See that results can be written, before any check is run."""
+        data, pages = self._targets()
+        try:
+            if data and not self.is_worker:
+                check_target(data)
+            if pages and not self.is_worker:
+                check_writable(pages)
+        except SymgaugeError as error:
+            raise pytest.UsageError(str(error)) from error
+
+    def _targets(self) -> tuple[Path | None, Path | None]:
+        """The file of the ledger and the folder of the reports; UsageError for a name that is none."""
+        names = [self.config.getoption(option) for option in ("ledger", "claims_report")]
+        if "" in names:
+            raise pytest.UsageError("--ledger needs the name of a file, --claims-report that of a folder; one is empty")
+        data, pages = (Path(self.config.invocation_params.dir, name) if name else None for name in names)
+        return data, pages
+
     def ledger(self) -> Ledger:
         """What has been decided so far."""
         missing = [
@@ -192,17 +221,28 @@ class ClaimsPlugin:
 
 def record(item: pytest.Item, failure: str = "") -> Sequence[Entry]:
     """Decide the claims of a test and attach the entries to it."""
-    log = evidence_log(item)
-    entries = [Entry.of(_located(claim, item.nodeid), log.of(claim.id), failure) for claim in decided(item)]
+    log, home = evidence_log(item), _home(item)
+    entries = [Entry.of(_located(claim, item, home), log.of(claim.id), failure, home) for claim in decided(item)]
     for entry in entries:
         text = json.dumps(entry.to_json(), sort_keys=True, ensure_ascii=False, allow_nan=False)
         item.user_properties.append((PROPERTY, text))
     return entries
 
 
-def _located(claim: Claim, nodeid: str) -> Claim:
-    start = nodeid.find("proofs_checks/")
-    return replace(claim, check=nodeid[max(start, 0) :])
+def _home(item: pytest.Item) -> str:
+    """The folder of the test's source as seen from where pytest was started; empty for those that symgauge brings."""
+    folder = source_folder(item.path) or item.path.parent
+    return "" if folder.is_relative_to(checks_folder()) else _seen(folder, item)
+
+
+def _located(claim: Claim, item: pytest.Item, home: str) -> Claim:
+    if home:
+        return replace(claim, check=f"{_seen(item.path, item)}::{item.name}")
+    return replace(claim, check=f"{item.path.relative_to(checks_folder().parent).as_posix()}::{item.name}")
+
+
+def _seen(path: Path, item: pytest.Item) -> str:
+    return Path(os.path.relpath(path, item.config.invocation_params.dir)).as_posix()
 
 
 def _failure(error: BaseException) -> str:
@@ -216,4 +256,5 @@ def _failure(error: BaseException) -> str:
 def _difference(entry: Entry) -> str:
     lines = [f"{entry.claim.id}: on record {entry.claim.verdict}, but the evidence gives {entry.verdict}, because"]
     lines += [f"  - {reason}" for reason in entry.reasons]
-    return "\n".join([*lines, f"  replay: {entry.claim.replay}"])
+    lines += [f"  counterexample: {record.counterexample}" for record in entry.evidence if record.counterexample]
+    return "\n".join([*lines, f"  replay: {entry.replay}"])

@@ -47,7 +47,7 @@ class Source:
     def module(self, *names: str) -> ModuleType | None:
         """A module or package of its folder; None if there is none."""
         path = self.folder.joinpath(*names)
-        if not (path.is_dir() or path.with_suffix(".py").is_file()):
+        if self.folder.parent != checks_folder() or not (path.is_dir() or path.with_suffix(".py").is_file()):
             return None
         return import_module(".".join([PACKAGE, self.folder.name, *names]))
 
@@ -66,6 +66,16 @@ def modules(name: str) -> Iterator[tuple[Source, ModuleType]]:
     for each in sources().values():
         if (module := each.module(name)) is not None:
             yield each, module
+
+
+def register(folder: Path) -> None:
+    """Let the sources in a folder of one's own, or that folder itself, be known by name too, for their pages.
+
+    Raises InvalidInput for a source.toml that is none.
+    """
+    for file in sorted([*folder.glob(FILE), *folder.glob(f"*/{FILE}")]):
+        found = read(file)
+        sources().setdefault(found.name, found)
 
 
 def source(name: str) -> Source:

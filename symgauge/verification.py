@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TextIO
 
 from symgauge.claims import Entry, Ledger
-from symgauge.claims.catalogue import Catalogue
+from symgauge.claims.catalogue import Catalogue, checks_folder
 from symgauge.errors import SymgaugeError
 
 POLL_SECONDS = 0.1
@@ -44,17 +44,21 @@ def run_checks(
 ) -> Run:
     """Check the claims `ids` of `known`; `watch` is told each entry as it is decided.
 
+    Checks that come with symgauge run in an empty folder; those of one's own where the run is started, as by pytest.
+
     A chosen claim that comes back without an entry (its file could not be imported, its process died) is undecided in
     the ledger. Raises ChecksDidNotRun, with the end of pytest's output, when pytest itself fails.
     """
     entries: dict[str, Entry] = {}
+    if not ids:
+        return Run(Ledger.of((), profile), True, "")
     with tempfile.TemporaryDirectory(prefix="symgauge-") as name:
         place = Path(name)
         (place / "events").touch()
         with (place / "output").open("w") as output, (place / "events").open(encoding="utf-8") as events:
             process = subprocess.Popen(
                 _command(known, ids, place, profile, workers),
-                cwd=place,
+                cwd=place if known.folder == checks_folder() else None,
                 env=_environment(known.folder.parent),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -110,8 +114,9 @@ def _command(known: Catalogue, ids: Sequence[str], place: Path, profile: str, wo
 
 
 def _environment(root: Path) -> dict[str, str]:
-    paths = [str(root), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    paths += [path for path in sys.path if path and path not in paths]
+    here = [] if root == checks_folder().parent else [os.getcwd()]
+    given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    paths = list(dict.fromkeys([str(root), *here, *filter(None, [*given, *sys.path])]))
     own = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "", "PYTHONPATH": os.pathsep.join(paths)}
     # Sums are rounded in another order by more threads, so that figures would depend on the number of workers.
     return os.environ | own | dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from symgauge import sources as module
 from symgauge.accounting import account
 from symgauge.architecture import Architecture
 from symgauge.claimed import claimed_by_sources
-from symgauge.claims import Claim, Entry, Ledger, Verdict
+from symgauge.claims import Claim, Entry, EvidenceLog, Ledger, Verdict
 from symgauge.claims.catalogue import catalogue
 from symgauge.cli import app
 from symgauge.errors import InvalidInput
@@ -90,7 +89,7 @@ def test_a_folder_is_all_that_a_source_takes(toy: Path) -> None:
     assert known["toy-one/eq-1"].check == f"{toy.name}/toy_one/test_equations.py::test_equation"
     ledger = Ledger.of([Entry.of(known["toy-one/eq-1"], ())], "ci")
     pages = render(ledger)
-    assert set(pages) == {"index.md", "toy-one.md", "toy-one-experiments.md"}
+    assert set(pages) == {"index.md", "toy-one.md", "toy-one/eq-1.md", "toy-one-experiments.md"}
     assert pages["toy-one.md"].startswith("# A toy\n")
     assert "[The toy's experiments](toy-one-experiments.md)" in pages["index.md"]
 
@@ -116,8 +115,10 @@ def test_its_findings_stand_where_its_claims_do(toy: Path) -> None:
     claim = Claim("toy-one/eq-1", "toy-one", "(1)", "One is one.", Verdict.HOLDS)
     (finding,) = sources()["toy-one"].findings
     assert finding.text == "**It holds**, and goes on."
-    decided = Ledger.of([replace(Entry.of(claim, ()), verdict=Verdict.HOLDS)], "ci")
-    assert "**It holds**, and goes on. ([eq-1](toy-one.md#eq-1))" in render(decided)["index.md"]
+    log = EvidenceLog([claim])
+    log.proof("counted", True)
+    decided = Ledger.of([Entry.of(claim, log.of(claim.id))], "ci")
+    assert "**It holds**, and goes on. ([eq-1](toy-one/eq-1.md))" in render(decided)["index.md"]
 
 
 def test_its_count_stands_in_accounts(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from symgauge.claims import Bearing, Bounded, Entry, Evidence, Ledger
 from symgauge.reporting import markdown as md
-from symgauge.reporting.claim_page import name, outcome
+from symgauge.reporting.claim_page import outcome
 from symgauge.reporting.figures import short
 
 TITLE = "True dimensions of production models"
@@ -73,7 +73,7 @@ def _model(entry: Entry) -> str:
 
 def _glance(entry: Entry) -> list[str]:
     parameters, paper, true = (_number(entry, name) for name in ("parameters", PAPER, "dimension"))
-    link, verdict = f"[{_model(entry)}](#{name(entry)})", _verdict(entry)
+    link, verdict = f"[{_model(entry)}](#{entry.claim.name})", _verdict(entry)
     if not parameters or not paper:
         return [link, "", "", "", "", "", verdict]
     return [
@@ -92,7 +92,7 @@ def _section(group: Sequence[Entry]) -> str:
     first = group[0]
     formula = _full_size(first).get("formula", "")
     return md.document(
-        "\n".join(f'<a id="{name(entry)}"></a>' for entry in group),
+        "\n".join(f'<a id="{entry.claim.name}"></a>' for entry in group),
         f"## {', '.join(_model(entry) for entry in group)}",
         md.text(first.claim.place.split(": ", 1)[-1] + "."),
         "\n".join(f"- {md.text(entry.claim.statement)} Verdict: {_verdict(entry)}." for entry in group),

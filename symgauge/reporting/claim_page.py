@@ -23,11 +23,6 @@ def path(entry: Entry) -> str:
     return f"{entry.claim.id}.md"
 
 
-def name(entry: Entry) -> str:
-    """The claim's id without its source."""
-    return entry.claim.id.partition("/")[2]
-
-
 def outcome(record: Evidence) -> str:
     """What came of a piece of evidence, in a word or two."""
     return OUTCOMES.get(record.bears_on, PLAIN_OUTCOMES)[record.outcome]

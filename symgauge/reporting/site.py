@@ -20,7 +20,7 @@ INDEX = "index.md"
 
 
 def render(ledger: Ledger) -> dict[str, str]:
-    """File -> Markdown: the index, a page per source, one per claim, and the extra pages. The same ledger, the same text.
+    """File -> Markdown: the index, a page per source and per claim, extra pages. The same ledger, the same text.
 
     A source with experiments has a page of what is recorded of them; one with a module ``page`` (TITLE, and
     ``page(ledger) -> str``) has that in place of the list of its claims.
@@ -57,7 +57,7 @@ def write_reports(ledger: Ledger, folder: Path, known: Collection[str] = ()) -> 
     """Bring the reports in `folder` up to date with a ledger, and return the path of their index.
 
     The folder's own ledger.json keeps every entry that the pages rest on. It is updated and all pages are made from it
-    again, so that no page loses a claim that this ledger has not; `known`: the ids of all claims that some sources have,
+    again, so that no page loses a claim that this ledger has not. known: the ids of all claims that some sources have,
     to leave out what is no longer a claim of theirs. Two runs into one folder wait for each other. Each file is written
     all or nothing, and only after all could be made. Raises InvalidInput as `check_reports` does.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from symgauge.claims import Entry, Ledger
 from symgauge.reporting import markdown as md
-from symgauge.reporting.claim_page import name, path
+from symgauge.reporting.claim_page import path
 from symgauge.reporting.findings import counts
 from symgauge.reporting.why import reason
 from symgauge.reporting.words import VERDICTS
@@ -28,4 +28,4 @@ def source_page(ledger: Ledger, source: str, experiments: str = "") -> str:
 def row(entry: Entry) -> list[str]:
     """A claim in a table: its name with a link, its verdict, and why."""
     verdict = str(entry.verdict) if entry.agrees else f"**{entry.verdict}** (on record: {entry.claim.verdict})"
-    return [f"[{name(entry)}]({path(entry)})", verdict, reason(entry)]
+    return [f"[{entry.claim.name}]({path(entry)})", verdict, reason(entry)]

@@ -54,7 +54,7 @@ def test_it(evidence): ...
 """
     write(package, claims + CLAIM.format("thm-9"), checks)
     found = catalogue(package)
-    assert list(found.claims) == ["one-two/thm-9", "one-two/thm-10"]
+    assert list(found.claims) == ["one-two/thm-10", "one-two/thm-9"]  # in the order of claims.toml
     claim = found.claims["one-two/thm-10"]
     assert (claim.name, claim.source, claim.verdict) == ("thm-10", "one-two", "holds-if")
     assert claim.statement == r"Every $g\in G$ keeps the function."

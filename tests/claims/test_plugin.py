@@ -74,7 +74,7 @@ def test_one_line_per_claim_and_a_ledger(run, pytester) -> None:
     result.stdout.fnmatch_lines(
         [
             "*= claims =*",
-            "src/good * holds * proof numeric * change 0.5 >= 0.001*",
+            "src/good * holds * proof numeric * Holds because: proved*",
             "src/twin-a * holds * exact*",
             "src/twin-refuted * refuted * exact*",
             "3 claims: 2 holds, 1 refuted; all as on record",
@@ -118,7 +118,9 @@ def test_a_verdict_that_differs_from_the_record_fails(run, pytester, body, reaso
     result = run(body, *workers)
     result.assert_outcomes(failed=1)
     assert result.ret == 1
-    result.stdout.fnmatch_lines([f"*- *{reason}*", "*replay: symgauge verify src/bad*", "*DIFFERS from the record*"])
+    result.stdout.fnmatch_lines(
+        [f"*- *{reason}*", "*replay: symgauge verify --from src src/bad*", "*DIFFERS from the record*"]
+    )
     assert not ledger(pytester).agrees
 
 
@@ -227,7 +229,10 @@ def test_a_ledger_that_cannot_be_written_is_an_error(run, pytester) -> None:
     pytester.makefile(".txt", blocked="")
     result = run(GOOD, "--ledger", "blocked.txt/l.json")
     assert result.ret == 4
-    result.stdout.fnmatch_lines(["symgauge: cannot write *"])
+    result.stderr.fnmatch_lines(["*cannot write *"])
+    result = run(GOOD, "--claims-report", "")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*--claims-report that of a folder; one is empty*"])
 
 
 def test_sessions_without_claims_see_nothing_of_it(pytester, monkeypatch) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import sympy
 
-from symgauge.claims import Claim, EvidenceLog, Trial, Verdict, at_most, checks, equal
+from symgauge.claims import Claim, Entry, EvidenceLog, Trial, Verdict, at_most, checks, equal
 from symgauge.claims.decorator import names_of
 from symgauge.claims.source_text import FILE, SourceText, fingerprint
 from symgauge.errors import InvalidInput
@@ -18,7 +18,8 @@ def make(**changes) -> Claim:
 
 
 def test_a_claim_names_its_replay_command() -> None:
-    assert make().replay == "symgauge verify src/thm-1"
+    assert Entry.of(make(), ()).replay == "symgauge verify src/thm-1"
+    assert Entry.of(make(), (), home="my checks").replay == "symgauge verify --from 'my checks' src/thm-1"
     assert make().verdict is Verdict.HOLDS
 
 

@@ -30,7 +30,7 @@ def test_counts_and_findings(one_finding) -> None:
     ledger = Ledger.of([entry("a", Verdict.REFUTED), entry("b", Verdict.HOLDS), entry("c", Verdict.HOLDS_IF)], "ci")
     text = in_a_minute(ledger)
     assert "Of 3 claims 1 hold, 1 hold under conditions that have to be added, 1 fail." in text
-    assert "- **It fails.** ([a](gauge.md#a), [b](gauge.md#b))" in text
+    assert "- **It fails.** ([a](gauge/a.md), [b](gauge/b.md))" in text
 
 
 @pytest.mark.parametrize(

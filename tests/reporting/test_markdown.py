@@ -18,6 +18,8 @@ from symgauge.reporting import markdown as md
         (r"$x^*$", r"$`x^*`$"),
         (r"$\hat{x}_i$ or $\hat{y}_i$", r"$`\hat{x}_i`$ or $`\hat{y}_i`$"),
         (r"$a < b$", r"$`a < b`$"),
+        (r"$a & b$", r"$`a & b`$"),
+        (r"$\|x\|_F$ and $ _y$", r"$`\|x\|_F`$ and $`_y`$"),
         (r"`$HOME` costs \$5 or \$6", r"`$HOME` costs \$5 or \$6"),
         ("one $ sign", "one $ sign"),
     ],
@@ -33,7 +35,7 @@ def test_text(source, expected) -> None:
         (r"a \| b", r"a \| b"),
         ("`a|b`", r"`a\|b`"),
         ("$|x|$", r"$\vert x\vert$"),
-        (r"$\|x\|_F$", r"$\Vert x\Vert _F$"),
+        (r"$\|x\|_F$", r"$`\Vert x\Vert _F`$"),
         ("two\nlines", "two lines"),
         (3, "3"),
     ],
@@ -60,6 +62,10 @@ def test_tables() -> None:
 )
 def test_code(source, expected) -> None:
     assert md.code(source) == expected
+
+
+def test_folds_have_the_empty_lines_that_their_contents_need() -> None:
+    assert md.fold("s", "a", "b") == "<details><summary>s</summary>\n\na\n\nb\n\n</details>\n"
 
 
 def test_documents_end_with_one_newline_and_skip_empty_blocks() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,9 +29,8 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture(autouse=True)
-def few_figures(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def few_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(site, "render_figures", lambda ledger: {"figures/one.png": b"PNG"})
-    yield
 
 
 def test_a_run_on_one_claim_keeps_the_pages_of_the_others(tmp_path: Path) -> None:
