@@ -36,13 +36,12 @@ def _matches(pattern: str, ids: Sequence[str]) -> list[str]:
 
 def _hint(pattern: str, ids: Sequence[str]) -> str:
     sources = sorted({claim_id.split("/")[0] for claim_id in ids})
-    names = sources if "/" not in pattern.rstrip("/") else []
-    lowered = {name.lower(): name for name in (*names, *ids)}
     asked = pattern.lower().rstrip("/")
-    near = [low for low in lowered if low.startswith(asked)][:4] if asked else []
-    near += [low for low in difflib.get_close_matches(asked, lowered, n=4, cutoff=0.5) if low not in near]
-    near += [low for low in lowered if asked and asked in low and low not in near]
-    glob = f" (a glob takes them all: '{pattern}*')" if asked and any(low.startswith(asked) for low in lowered) else ""
+    names = {name.lower(): name for name in (*([] if "/" in asked else sources), *ids)}
+    beginning = [name for low, name in names.items() if asked and low.startswith(asked)]
+    near = beginning or [names[low] for low in difflib.get_close_matches(asked, names, n=4, cutoff=0.5)]
+    near = near or [name for low, name in names.items() if asked and asked in low]
     if near:
-        return f"; the nearest are {', '.join(lowered[low] for low in near[:4])}{glob}"
+        every = f" (all that begin so: '{pattern}*')" if beginning else ""
+        return f"; the nearest are {', '.join(near[:4])}{every}"
     return f"; there are {len(ids)} claims, from {', '.join(sources) or 'no source'} (list them: symgauge claims)"

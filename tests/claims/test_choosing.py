@@ -38,7 +38,7 @@ def test_selection(patterns, chosen) -> None:
     [
         ("gauge/thm-3.7", "thm-3.6"),
         ("gauge/thm", "gauge/thm-3.2, gauge/thm-3.6"),
-        ("gauge/thm", "(a glob takes them all: 'gauge/thm*')"),
+        ("gauge/thm", "(all that begin so: 'gauge/thm*')"),
         ("gaug", "the nearest are gauge, gauge-short"),
         ("THM-3.2", "gauge/thm-3.2"),
         ("zzzzzz", "from gauge, gauge-short"),

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -74,6 +72,14 @@ def test_verify_writes_ledger_and_reports_and_succeeds(place) -> None:
     assert set(os.listdir(place)) == {"proofs_checks", "l.json", "reports"}
 
 
+def test_verifying_one_claim_keeps_the_pages_of_the_others(place) -> None:
+    checks(place, one=GOOD, two=GOOD)
+    assert symgauge(place, "verify", "--report", "reports").returncode == 0
+    before = {path: path.read_bytes() for path in (place / "reports").rglob("*") if path.is_file()}
+    assert symgauge(place, "verify", "src/one", "--report", "reports").returncode == 0
+    assert {path: path.read_bytes() for path in (place / "reports").rglob("*") if path.is_file()} == before
+
+
 def test_the_number_of_workers_does_not_change_a_byte(place) -> None:
     checks(place, one=GOOD, two=GOOD, three=GOOD)
     outputs = []
@@ -134,7 +140,7 @@ def test_a_failing_test_beside_the_claims_fails_the_run(place) -> None:
 
 def test_selection(place) -> None:
     checks(place, one=GOOD, two=GOOD, three=GOOD)
-    done = symgauge(place, "verify", "src/t", "--json", "l.json")
+    done = symgauge(place, "verify", "src/t*", "--json", "l.json")
     assert done.returncode == 0
     assert sorted(Ledger.load(place / "l.json").entries) == ["src/three", "src/two"]
 
@@ -152,6 +158,17 @@ def test_an_unknown_selection_is_one_sentence(place) -> None:
         (("--profile", "lazy"), "symgauge: no sampling profile is called 'lazy'; choose one of dev, ci, thorough\n"),
         (("--json", "proofs_checks/__init__.py/x.json"), "symgauge: cannot write into proofs_checks/__init__.py"),
         (("--report", "proofs_checks/__init__.py"), "symgauge: cannot write into proofs_checks/__init__.py"),
+        (("--report", ""), "symgauge: --report is empty; give the name of a folder"),
+        (("--json", ""), "symgauge: --json is ''; give the name of a file"),
+        (("--json", "new/"), "symgauge: --json is 'new/'; give the name of a file"),
+        (
+            ("--report", "r", "--json", "r/ledger.json"),
+            "symgauge: --json r/ledger.json is where --report r keeps its own",
+        ),
+        (("--resume",), "symgauge: --resume goes on with a run that writes"),
+        (("--resume", "--json", "l.json"), "symgauge: no run that would write l.json was stopped"),
+        (("--from", "nowhere"), "symgauge: --from nowhere: there is no such folder"),
+        (("--from", ""), "symgauge: --from is empty"),
         (("--json", "proofs_checks"), "symgauge: cannot write proofs_checks: it is a folder"),
         (("--json", "/dev/null"), "symgauge: cannot write /dev/null: it is no ordinary file (a pipe or a device)"),
     ],
@@ -180,24 +197,6 @@ def test_users_pytest_settings_do_not_matter(place, monkeypatch) -> None:
     (place / "pytest.ini").write_text("[pytest]\naddopts = --no-such-option\n")
     monkeypatch.setenv("PYTEST_ADDOPTS", "--no-such-option")
     assert symgauge(place, "verify").returncode == 0
-
-
-def test_an_interrupt_ends_the_checks_too(place) -> None:
-    checks(
-        place, one='open("pid", "w").write(str(os.getpid())); time.sleep(60)'.replace('"pid"', repr(str(place / "pid")))
-    )
-    command = [sys.executable, "-m", "symgauge.cli", "verify", "--workers", "1"]
-    process = subprocess.Popen(command, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 30
-    while not (place / "pid").exists() or not (place / "pid").read_text():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert stderr == "symgauge: interrupted\n"
-    with pytest.raises(ProcessLookupError):
-        os.kill(int((place / "pid").read_text()), 0)
 
 
 def test_claims_lists_without_checking(place) -> None:
