@@ -35,6 +35,7 @@ _HOMES = {
     "align": "symgauge.algorithms",
     "align_model": "symgauge.algorithms",
     "apply": "symgauge.algorithms",
+    "assert_invariant": "symgauge.module_invariance",
     "attention_layers": "symgauge.algorithms",
     "canonicalize": "symgauge.algorithms",
     "canonicalize_model": "symgauge.algorithms",

@@ -120,7 +120,9 @@ def _table(table: Table) -> str:
         if table.rows and all(isinstance(row[column], (int, float)) or row[column] == "" for row in table.rows)
     ]
     rows = [[cell if isinstance(cell, str) else short(cell) for cell in row] for row in table.rows]
-    return md.document(f"**{md.text(table.title)}:**", md.table(table.columns, rows, right=numeric), md.text(table.note))
+    return md.document(
+        f"**{md.text(table.title)}:**", md.table(table.columns, rows, right=numeric), md.text(table.note)
+    )
 
 
 def _choices(result: Result) -> str:
