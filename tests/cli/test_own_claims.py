@@ -100,3 +100,16 @@ def test_they_are_listed(place: Path) -> None:
 def test_pytest_alone_writes_a_ledger_of_them(place: Path) -> None:
     run(place, "pytest", "-q", "-p", "no:cacheprovider", "papers", "--ledger", "l.json", "--claims", "my-paper/thm-1")
     assert list(Ledger.load(place / "l.json").entries) == ["my-paper/thm-1"]
+
+
+def test_the_example_of_the_documentation(place: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "claims.md").read_text()
+    folder = place / "my_paper"
+    folder.mkdir()
+    (folder / "claims.toml").write_text(page.split("```toml\n")[1].split("```")[0])
+    (folder / "test_layer.py").write_text(page.split("```python\n")[1].split("```")[0])
+    for line in page.split("```sh\n")[1].split("```")[0].strip().splitlines():
+        program, *words = shlex.split(line, comments=True)
+        run(place, "symgauge.cli" if program == "symgauge" else program, *words)
+    assert pages(place / "out") == pages(place / "elsewhere")
+    assert "- **Fails because:** $A = I + e_1e_2^\\top$\n- **True instead:** $W_K$" in (place / "elsewhere" / "my-paper" / "thm-1.md").read_text()
