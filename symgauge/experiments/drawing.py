@@ -10,7 +10,7 @@ from symgauge.experiments.result import Figure, Panel, Series
 
 WIDTH, HEIGHT, DPI = 5.2, 3.6, 110  # inches per panel; two panels side by side fit a page on GitHub
 COLUMNS = 2
-ROOM = 5  # labels that find a place beside the data; more of them stand below
+ROOM = 4  # labels that find a place beside the data; more of them stand below
 # Okabe and Ito's palette, which colour-blind readers can tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 
@@ -28,11 +28,12 @@ def draw(figure: Figure) -> bytes:
         figsize=(WIDTH * columns + (1.2 if columns == 1 else 0), height * rows), dpi=DPI, layout="constrained"
     )
     FigureCanvasAgg(canvas)
-    axes = list(canvas.subplots(rows, columns, squeeze=False).flat)
-    for ax, panel in zip(axes, figure.panels, strict=False):
-        _panel(ax, panel)
-    for ax in axes[len(figure.panels) :]:
-        ax.set_visible(False)
+    grid = canvas.add_gridspec(rows, columns)
+    for number, panel in enumerate(figure.panels):
+        row, column = divmod(number, columns)
+        # An odd one at the end has the whole row.
+        place = grid[row, :] if number == len(figure.panels) - 1 and column == 0 else grid[row, column]
+        _panel(canvas.add_subplot(place), panel)
     stream = BytesIO()
     canvas.savefig(stream, format="png", metadata={"Software": None})
     return stream.getvalue()

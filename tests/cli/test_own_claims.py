@@ -112,4 +112,7 @@ def test_the_example_of_the_documentation(place: Path) -> None:
         program, *words = shlex.split(line, comments=True)
         run(place, "symgauge.cli" if program == "symgauge" else program, *words)
     assert pages(place / "out") == pages(place / "elsewhere")
-    assert "- **Fails because:** $A = I + e_1e_2^\\top$\n- **True instead:** $W_K$" in (place / "elsewhere" / "my-paper" / "thm-1.md").read_text()
+    assert (
+        "- **Fails because:** $A = I + e_1e_2^\\top$\n- **True instead:** $W_K$"
+        in (place / "elsewhere" / "my-paper" / "thm-1.md").read_text()
+    )

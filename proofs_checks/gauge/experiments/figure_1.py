@@ -31,6 +31,7 @@ LIMIT = 1e-14
 DISTANCE = 100.0
 RESIDUALS = {"target N(0, 1)": None, "residual 10 %": 0.1, "residual 1 %": 0.01}
 LINE = 21
+ALONG = "t: how far along the orbit exp(tX)θ"
 
 
 @dataclass(frozen=True)
@@ -232,7 +233,7 @@ def _loss(path: Path) -> Figure:
         "figure-1",
         "Relative change of the loss along a gauge orbit, by target. It is rounding, which grows with the condition of "
         "the group element: flat within 1e-14 near the start, and lost in the end. Exact zeros are drawn at 1e-17.",
-        [Panel("loss along the orbit", "t", "|loss(t) / loss(0) − 1|", [*curves, error, model], "linear", "log",
+        [Panel("loss along the orbit", ALONG, "|loss(t) / loss(0) − 1|", [*curves, error, model], "linear", "log",
                {"limit of the source": LIMIT})],
     )  # fmt: skip
 
@@ -242,7 +243,7 @@ def _distances(paths: list[Path]) -> Figure:
     return Figure(
         "figure-2",
         "How far the parameters move while the function stays: Frobenius distance from the start.",
-        [Panel("parameters along the orbit", "t", "‖θ(t) − θ(0)‖_F", curves, "linear", "log",
+        [Panel("parameters along the orbit", ALONG, "‖θ(t) − θ(0)‖_F", curves, "linear", "log",
                {"distance 100": DISTANCE, "‖θ(0)‖_F": paths[0].size})],
     )  # fmt: skip
 
@@ -256,7 +257,7 @@ def _connectivity(lines: dict[str, tuple[Tensor, Tensor]], t: float) -> Figure:
             Series("gauge orbit", shares, orbit.tolist(), "line+points"),
             Series("straight line", shares, line.tolist(), "line+points"),
         ]
-        panels.append(Panel(f"loss, {name}", "share of the way", "loss / loss at the start", curves))
+        panels.append(Panel(f"loss, {name}", "share of the way from θ to exp(tX)θ", "loss / loss at the start", curves))
     return Figure(
         "figure-3",
         f"From θ to exp(tX)θ, t = {t:g}: along the orbit the loss does not change, along the straight line it rises.",

@@ -197,19 +197,24 @@ def _findings(summaries: dict[Row, Distribution]) -> list[str]:
 
 SHORT = {
     MIXING: {
-        "frobenius, compensated": "norm 1,\ncomp.",
+        "frobenius, compensated": "norm 1,\ncompensated",
         "frobenius": "norm 1",
-        "entries, compensated": "entries,\ncomp.",
-        "entries": "entries",
+        "entries, compensated": "normal,\ncompensated",
+        "entries": "normal",
     },
-    ROTARY: {"near": "near 1", "positive": "positive", "gaussian": "normal", "commuting": "aI + bJ"},
+    ROTARY: {
+        "near": "near 1",
+        "positive": "positive\ndefinite",
+        "gaussian": "normal",
+        "commuting": "aI + bJ\n(symmetry)",
+    },
     ROTATION: {
-        "everywhere": "all",
-        "in and back": "all,\nback",
-        "values": "V, O",
-        "values back": "V, O,\nback",
-        "heads": "heads",
-        "heads back": "heads,\nback",
+        "everywhere": "all maps",
+        "in and back": "all maps,\nW_O back",
+        "values": "W_V, W_O",
+        "values back": "W_V, W_O\nback",
+        "heads": "joined\nheads",
+        "heads back": "joined heads,\nW_O back",
     },
 }
 
@@ -228,12 +233,13 @@ def _figure(summaries: dict[Row, Distribution]) -> Figure:
         ]
         reported = {"reported median": float(TABLE_4[row][0])}
         ticks = {name: float(number) for number, name in enumerate(names.values())}
-        axes = ("reading", "median relative change")
+        axes = ("which map the text may mean", "relative change of the output, median")
         panels.append(Panel(row, *axes, series, y_scale="log", levels=reported, ticks=ticks))
     return Figure(
         "outside-the-group",
         f"Median relative change ({COMPARED}) under each reading of the three constructions; the dashed line is "
-        "reported. comp.: compensated in $W_O$; back: with $Q^\\top$ in $W_O$; $aI+bJ$ is a symmetry.",
+        "reported. Compensated: with the inverse in $W_O$; back: with $Q^\\top$ in $W_O$; $aI+bJ$ is a symmetry, and "
+        "changes nothing.",
         panels,
     )
 

@@ -10,6 +10,7 @@ from symgauge.experiments.suite import Experiment, Setting
 
 # Sizes and predicted null dimension. The source leaves d_model out; F.1.2 has d = h d_v throughout.
 REPORTED = [(Sizes(h, k, v, h * v), count) for h, k, v, count in TABLE_7]
+PLACE = "place of the eigenvalue by size, over D"
 THRESHOLD = 1e-11  # below Table 7
 
 # The same numbers of heads and ratios d_v : d_k, narrower.
@@ -186,7 +187,14 @@ def _left(spectra: list[Spectrum]) -> Panel:
     marks = {f"h = {s.sizes.heads}": 1 - s.sizes.gauge / s.sizes.parameters for s in spectra}
     levels = {"threshold of the source": THRESHOLD}
     return Panel(
-        "at weight scale 1/√d", "rank of the eigenvalue / D", "eigenvalue", curves, "linear", "log", levels, marks
+        "at weight scale 1/√d",
+        PLACE,
+        "eigenvalue",
+        curves,
+        "linear",
+        "log",
+        levels,
+        marks,
     )
 
 
@@ -197,7 +205,7 @@ def _right(unsafe: list[tuple[float, Spectrum]]) -> Panel:
     marks = {"D − h(d_k² + d_v²)": 1 - UNSAFE.gauge / UNSAFE.parameters}
     levels = {"threshold of the source": THRESHOLD}
     title = f"{UNSAFE} (D = {UNSAFE.parameters})"
-    return Panel(title, "rank of the eigenvalue / D", "eigenvalue", [*mean, summed], "linear", "log", levels, marks)
+    return Panel(title, PLACE, "eigenvalue", [*mean, summed], "linear", "log", levels, marks)
 
 
 EXPERIMENT = Experiment("table-7", "Null dimension of the Hessian", run)

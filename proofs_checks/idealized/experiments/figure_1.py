@@ -39,10 +39,10 @@ def run(setting: Setting) -> Result:
     left = Panel(
         "as reported",
         "width d",
-        "count",
+        "number, as reported",
         [
-            Series("parameters P", widths, [row.parameters for row in TABLE_1], "line+points"),
-            Series("symmetries, equation (5)", widths, [row.symmetries for row in TABLE_1], "line+points"),
+            Series("parameters P", widths, [row.parameters for row in TABLE_1], "points"),
+            Series("symmetries, equation (5)", widths, [row.symmetries for row in TABLE_1], "points"),
         ],
         "log",
         "log",

@@ -102,7 +102,7 @@ def _figure(means: dict[tuple[int, int], tuple[float, float]], right: dict[tuple
     true = Panel(
         "dimension of the solution set",
         "parameters P",
-        "directions",
+        "free directions",
         [
             Series("P − rank", [parameters(d, 1, 2) for d, _ in two], [right[s] for s in two], "line+points"),
             Series("equation (5), H = d / 8", sizes, [symmetries(d, 1, h) for d, h in PROPORTIONAL], "line+points"),

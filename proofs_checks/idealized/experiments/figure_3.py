@@ -75,7 +75,7 @@ def _panel(c: Case) -> Panel:
     rank = c.task.vocabulary * function_classes(c.task.vocabulary, c.task.length)
     return Panel(
         str(c.task),
-        "rank of the singular value",
+        "place of the singular value by size",
         "singular value / largest",
         curves,
         y_scale="log",

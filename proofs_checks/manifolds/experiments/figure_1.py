@@ -16,6 +16,7 @@ from symgauge.experiments.suite import Experiment, Setting
 
 FREE, SCALED = "a new element at each snapshot", "elements that grow"
 KEPT = (1, 2, 3, 4, 6, 8, 12, 20)  # components onto which the final weights are projected
+R90 = "r90: components with 90 % of the variance"
 GROWTH = 1e3  # by which the scalar gauge elements grow
 NAMES = (*gauges.RAW, *gauges.INVARIANT, *gauges.BALANCE)
 Ranks = Mapping[str, Tensor]
@@ -257,12 +258,12 @@ def _figure(
         "held by the first components. Below left: $r_{90}$ of the first snapshots only. Below right: what the final "
         "model still can do when its attention matrices keep only the first components of their change.",
         [
-            Panel("dimension of the path", "path of", "r90 (mean over layers)", by_name, y_scale="log", levels=level,
+            Panel("dimension of the path", "matrix whose path is measured", R90, by_name, y_scale="log", levels=level,
                   ticks={label: float(j) for j, label in enumerate(labels)}),
-            Panel("spectrum", "number of components", "share of the variance", shares, levels={"90 %": 0.9}),
-            Panel("growth with the number of snapshots", "snapshots from the start", "r90 (mean of four matrices)",
+            Panel("spectrum", "components, largest first", "share of the variance", shares, levels={"90 %": 0.9}),
+            Panel("growth with the number of snapshots", "snapshots from the start", "r90, mean of the four matrices",
                   growth),
-            Panel("final weights projected", "number of components", "accuracy", accuracy),
+            Panel("final weights projected", "components, largest first", "accuracy", accuracy),
         ],
     )  # fmt: skip
 

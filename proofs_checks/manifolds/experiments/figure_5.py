@@ -18,6 +18,7 @@ from symgauge.experiments.result import Comparison, Figure, Panel, Result, Serie
 from symgauge.experiments.suite import Experiment, Setting
 
 EVERY = {"small": (4, 12), "paper": (2, 9)}  # snapshots between measurements: main training, the others
+RATIO = "share of δ in the basis / in random planes"
 FIFTH = 0.2  # the source's "early" and "late": the first and last fifth of the measurements
 
 
@@ -207,9 +208,9 @@ def _figure(main: Trajectory, found: Mapping[str, Measured], made: float) -> Fig
         "Commutators along training, medians over seeds. Where the last panel's error is above 1, δ in float32, the "
         "precision of the source's code, is rounding.",
         [
-            Panel("share in the basis over that of random planes", "training step", "ratio", ratio,
+            Panel("share in the basis over that of random planes", "training step", RATIO, ratio,
                   levels={"random": 1.0, "source, early": reported.EARLY, "source, late": reported.LATE}),
-            Panel("the same in float64, null models", "training step", "ratio", nulls, y_scale="log",
+            Panel("the same in float64, null models", "training step", RATIO, nulls, y_scale="log",
                   levels={"random": 1.0, "all of δ in the basis": 1 / made}),
             Panel("perpendicular share", "training step", "share of |δ|", perpendicular, levels={"0.92": 0.92}),
             Panel("defect", "training step", "|δ| / (|ηg_A| |ηg_B|), 1/parameter", defect, y_scale="log"),

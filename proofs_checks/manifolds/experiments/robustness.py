@@ -10,7 +10,7 @@ from torch import Tensor
 
 from proofs_checks.manifolds import reported
 from proofs_checks.manifolds.experiments import gauges, runs
-from proofs_checks.manifolds.experiments.figure_1 import Ranks, ranks
+from proofs_checks.manifolds.experiments.figure_1 import R90, Ranks, ranks
 from proofs_checks.manifolds.experiments.measured import bases
 from proofs_checks.manifolds.marked_sum import Trajectory
 from proofs_checks.manifolds.trajectories import entropy_rank, random_walk_spectrum, rank_at, spectrum
@@ -146,7 +146,7 @@ def _figure(found: Mapping[str, Ranks]) -> Figure:
         series.append(Series(name, x, [float(y) for v in values for y in v], "points"))
     labels = ("$W_Q$", "$W_K$", "$W_V$", "$W_O$", "$W_QW_K^⊤$", "$W_VW_O$")
     panel = Panel(
-        "dimension by training", "path of", "r90 (mean over layers, a point per seed)", series,
+        "dimension by training", "matrix whose path is measured", R90, series,
         y_scale="log", levels={"random walk": 6.0, "source, 3 to 4": 3.5, "most that 40 snapshots allow": 36.0},
         ticks={label: float(j) for j, label in enumerate(labels)},
     )  # fmt: skip
