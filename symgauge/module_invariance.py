@@ -13,7 +13,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from symgauge.accounting import natural_inputs
 from symgauge.architecture import Architecture
 from symgauge.checks import check_seed, shown
 from symgauge.errors import InvalidInput
@@ -25,6 +24,7 @@ from symgauge.numeric.inputs import random_element
 from symgauge.numeric.invariance import Invariance, NotInvariant, Output, centred, compare
 from symgauge.plain import float64, prepare, run
 from symgauge.private import private_copy
+from symgauge.subjects.inputs import natural_inputs
 from symgauge.symmetries.base import DiscreteSymmetry, Family, Symmetry
 from symgauge.wiring import wire
 

@@ -117,7 +117,7 @@ def test_order_of_heads(evidence: EvidenceLog) -> None:
     facts = Facts(diagonal=(s,), equations=((u.T * u, sp.Identity(d_k)),))
     evidence.proof(
         r"for every size: a balanced factor $W = U\Sigma^{1/2}$ has $W^\top W = \Sigma$, so "
-        r"$\|W\|_F^2 = \operatorname{tr}\Sigma$",
+        r"$\|W\|_F^2 = \mathrm{tr}\Sigma$",
         proves(lambda: prove_equal((u * s).T * (u * s), s * s, facts)),
         on="condition",
     )

@@ -82,7 +82,7 @@ def test_loss_along_orbits(evidence: EvidenceLog) -> None:
     )
     allowed = [p.error / (torch.finfo(torch.float64).eps * p.condition) for p in paths]
     evidence.numeric(
-        r"relative error of the function over $\varepsilon \operatorname{cond}(\exp tX)$, up to $t = 3$; variation "
+        r"relative error of the function over $\varepsilon \mathrm{cond}(\exp tX)$, up to $t = 3$; variation "
         "for a residual of 1 %",
         on="correction",
         figures={

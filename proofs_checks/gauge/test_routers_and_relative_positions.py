@@ -100,7 +100,7 @@ def test_relative_encodings(evidence: EvidenceLog) -> None:
     evidence.exact(
         "the nullity with a fixed additive table is that of the reduced group",
         fixed == reduced,
-        counterexample=r"one head, $q_t\cdot k_s+b_{t-s}$: $A = \operatorname{diag}(2,1)$ keeps the scores and "
+        counterexample=r"one head, $q_t\cdot k_s+b_{t-s}$: $A = \mathrm{diag}(2,1)$ keeps the scores and "
         r"commutes with "
         r"no rotation of the plane",
         figures={"nullity": fixed, "claimed": reduced, "seed": 0, "primes": list(found[0][0].primes)},

@@ -27,8 +27,8 @@ def test_paths_of_constant_loss(evidence: EvidenceLog) -> None:
     evidence.exact("both ends are minima of the loss", ends == [0, 0], on="correction")
     element, product, w_q, w_k = two_exponential_path()
     evidence.proof(
-        r"the path $e^{t\Omega}e^{tP}$ to $A = \operatorname{diag}(-1,-2)$, $\Omega = \pi J$, $P = "
-        r"\operatorname{diag}(0,\ln2)$, keeps "
+        r"the path $e^{t\Omega}e^{tP}$ to $A = \mathrm{diag}(-1,-2)$, $\Omega = \pi J$, $P = "
+        r"\mathrm{diag}(0,\ln2)$, keeps "
         r"$W_QW_K^\top$ for symbolic $t$",
         is_zero(product - w_q * w_k.T),
         on="correction",
@@ -54,21 +54,21 @@ def test_exponentials(evidence: EvidenceLog) -> None:
     only_diagonal = diagonal[0, 1] == diagonal[1, 0] == 0
     positive = all(sp.exp(diagonal[i, i]).is_positive for i in range(2))
     evidence.proof(
-        r"$e^X = \operatorname{diag}(-1,-2)$ has a real solution: $X$ commutes with $e^X$, so it is diagonal, and "
+        r"$e^X = \mathrm{diag}(-1,-2)$ has a real solution: $X$ commutes with $e^X$, so it is diagonal, and "
         r"$e^{x_{ii}}>0$",
         not (only_diagonal and positive and m.det() > 0),
-        counterexample=r"$\operatorname{diag}(-1,-2)$ has determinant 2 and no real logarithm",
+        counterexample=r"$\mathrm{diag}(-1,-2)$ has determinant 2 and no real logarithm",
     )
     shear = sp.Matrix([[-1, 1], [0, -1]])
     evidence.exact(
         "Jordan blocks of negative eigenvalues come in pairs (Culver), for two matrices of positive determinant",
         logarithm.has_real_logarithm(m) and logarithm.has_real_logarithm(shear),
-        counterexample=r"$\operatorname{diag}(-1,-2)$ and $\begin{pmatrix}-1&1\\0&-1\end{pmatrix}$",
+        counterexample=r"$\mathrm{diag}(-1,-2)$ and $\begin{pmatrix}-1&1\\0&-1\end{pmatrix}$",
         cases=2,
     )
     turn, stretch = (sp.pi * sp.Matrix([[0, -1], [1, 0]])).exp(), sp.diag(0, sp.log(2)).exp()
     evidence.exact(
-        r"$e^{\pi J}e^{\operatorname{diag}(0,\ln2)} = \operatorname{diag}(-1,-2)$",
+        r"$e^{\pi J}e^{\mathrm{diag}(0,\ln2)} = \mathrm{diag}(-1,-2)$",
         is_zero(turn * stretch - m),
         on="correction",
     )

@@ -123,7 +123,7 @@ def test_mixing_of_heads(evidence: EvidenceLog) -> None:
         on="correction",
     )
     kept = head_mixing.head_changes(w_v, w_o, sp.diag(2, -3), 2)
-    evidence.exact(r"$\operatorname{diag}(2,-3)$ preserves both heads", is_zero(*kept), on="correction")
+    evidence.exact(r"$\mathrm{diag}(2,-3)$ preserves both heads", is_zero(*kept), on="correction")
     mixed = head_mixing.head_changes(w_v, w_o, sp.Matrix([[1, 1], [0, 1]]), 2)
     evidence.control("a shear across heads", not is_zero(*mixed), kind="exact")
     _record_mixing_in_float(evidence)
@@ -151,7 +151,7 @@ def _record_mixing_in_float(evidence: EvidenceLog) -> None:
         shear[0, -1] += 1
         weakest = min(weakest, assert_changes(a, roles, {**roles, **mix(roles, shear)}, x))
     evidence.numeric(
-        r"random $\operatorname{diag}(C_1,\dots,C_h)$ on a layer of three heads",
+        r"random $\mathrm{diag}(C_1,\dots,C_h)$ on a layer of three heads",
         on="correction",
         figures={"largest observed / allowed": at_most(worst, 1.0)},
     )

@@ -93,7 +93,7 @@ def test_collisions(evidence: EvidenceLog) -> None:
         r"for every $r$: block $(i,j)$ of $[A, I_r\otimes R(\omega)]$ is $[A_{ij}, R(\omega)]$, which for "
         r"$\sin\omega\ne0$ vanishes exactly when $A_{ij} = aI+bJ$; such blocks multiply as complex numbers, so these "
         r"$A$ are $\mathbb C^{r\times r}$; a plane that turns the other way joins in, as $KR(-\omega)K = R(\omega)$ "
-        r"with $K = \operatorname{diag}(1,-1)$",
+        r"with $K = \mathrm{diag}(1,-1)$",
         prove_collision(),
         on="condition",
     )

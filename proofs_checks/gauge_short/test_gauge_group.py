@@ -91,7 +91,7 @@ def test_position_encodings(evidence: EvidenceLog) -> None:
     evidence.exact(
         "layers with a table of relative positions added to the scores have the reduced group",
         nullity == reduced,
-        counterexample=r"one head, $d_k = 2$, scores $q_t\cdot k_s+b_{t-s}$: $A = \operatorname{diag}(2,1)$ keeps "
+        counterexample=r"one head, $d_k = 2$, scores $q_t\cdot k_s+b_{t-s}$: $A = \mathrm{diag}(2,1)$ keeps "
         r"them, and no rotation by an angle outside $\pi\mathbb Z$ commutes with it",
         figures={"nullity": nullity, "claimed": reduced},
         cases=len(layers),

@@ -33,7 +33,7 @@ def scaled_softmax() -> Identity:
     weights = lambda q, k: RowSoftmax(c * X * q * (X * k).T)  # noqa: E731
     return Identity(
         "scaled_softmax",
-        r"Attention weights with any constant scale $c$: $\operatorname{softmax}(c\,QK^\top)$ is "
+        r"Attention weights with any constant scale $c$: $\mathrm{softmax}(c\,QK^\top)$ is "
         r"unchanged under $(W_QA, W_KA^{-\top})$",
         weights(W_Q, W_K),
         weights(W_Q * A, W_K * A.I.T),
