@@ -65,7 +65,7 @@ def test_other_heads_contribute(evidence: EvidenceLog) -> None:
     evidence.exact(
         "contribution of a head with vanishing scores, $n = 2$, $X = N_j = I_2$",
         is_zero(contribution),
-        counterexample=r"$n = 2$, $X = I_2$, $N_j = I_2$: the all-$\frac12$ matrix",
+        counterexample=r"$n = 2$, $X = I_2$, $N_j = I_2$: the matrix of all $\frac12$",
     )
     rng = Random(1)
     x, product = general_matrix(3, 4, rng), general_matrix(4, 4, rng)

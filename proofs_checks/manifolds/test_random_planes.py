@@ -30,7 +30,7 @@ def test_random_planes(evidence: EvidenceLog) -> None:
     )
     k, p = sp.symbols("k p", positive=True)
     evidence.proof(
-        r"$\|\Pi u\|^2/\|u\|^2$ is Beta$(K/2, (P-K)/2)$: its mean is $K/P$",
+        r"$\|\Pi u\|^2/\|u\|^2$ is Beta $(K/2, (P-K)/2)$: its mean is $K/P$",
         sp.gammasimp(beta_moment(sp.Integer(1), k, p) - k / p) == 0,
         on="condition",
     )
