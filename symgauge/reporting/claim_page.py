@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from symgauge.claims import Bearing, Entry, Evidence, Kind
+from symgauge.claims import Bearing, Claim, Entry, Evidence, Kind
 from symgauge.reporting import markdown as md
 from symgauge.reporting.figures import figures
 from symgauge.reporting.why import why
@@ -35,6 +35,7 @@ def claim_page(entry: Entry) -> str:
         f"# {md.text(claim.place[0].upper() + claim.place[1:])}: {entry.verdict}",
         f"[All sources](../index.md) / [{md.text(source.title)}](../{source.name}.md) / {claim.id}",
         md.quote(claim.statement),
+        _origin(claim),
         verdict_line(entry),
         "\n".join(f"- **{label}:** {md.text(text)}" for label, text in why(entry)),
         f"**Remark.** {md.text(claim.remark)}" if claim.remark else "",
@@ -42,6 +43,16 @@ def claim_page(entry: Entry) -> str:
         f"Checked by {md.code(claim.check)}; primes, seeds, sizes and all digits are in [the ledger](../ledger.json). "
         f"Again:\n\n```sh\n{entry.replay}\n```",
     )
+
+
+def _origin(claim: Claim) -> str:
+    """The source's own words and where its text has them, or where else the statement is from."""
+    if claim.own:
+        return "This statement is ours, not the source's."
+    if claim.unseen:
+        return f"Taken from {md.text(claim.unseen)}; the text at hand does not have it."
+    lines = [*(f", line {line}" for line in claim.lines), *[""] * len(claim.quote)]
+    return "  \n".join(f"The source{at}: “{md.verbatim(q)}”" for q, at in zip(claim.quote, lines, strict=False))
 
 
 def verdict_line(entry: Entry) -> str:

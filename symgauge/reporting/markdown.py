@@ -41,6 +41,11 @@ def code(source: str) -> str:
     return f"{fence}{pad}{source}{pad}{fence}"
 
 
+def verbatim(source: str) -> str:
+    """Someone else's words, with nothing in them read as Markdown."""
+    return re.sub(r"([\\`*_<>$#~|\[\]])", r"\\\1", source)
+
+
 def quote(source: str) -> str:
     """A block quotation."""
     return "\n".join(f"> {line}".rstrip() for line in text(source).splitlines())

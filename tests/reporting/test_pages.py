@@ -135,6 +135,20 @@ def test_the_index_links_every_page_and_claim(ledger) -> None:
             assert os.path.normpath(os.path.join(os.path.dirname(file), link)) in pages
 
 
+@pytest.mark.parametrize(
+    ("origin", "said"),
+    [
+        ({"quote": ("all $x_i$ are *small*",), "lines": (12,)}, r"The source, line 12: “all \$x\_i\$ are \*small\*”"),
+        ({"quote": ("one", "two")}, "The source: “one”  \nThe source: “two”"),
+        ({"unseen": "the talk"}, "Taken from the talk; the text at hand does not have it."),
+        ({"own": True}, "This statement is ours, not the source's."),
+    ],
+)
+def test_the_page_says_where_a_statement_is_from(origin, said) -> None:
+    claim, _ = make("s/a", "holds", **origin)
+    assert f"\n\n{said}\n\n" in render(Ledger.of([Entry.of(claim, ())]))["s/a.md"]
+
+
 def test_claims_stand_in_the_order_of_their_source() -> None:
     claims = [replace(make(f"s/{name}", "holds")[0], order=order) for order, name in enumerate(("z", "a-10", "a-9"))]
     page = render(Ledger.of(Entry.of(claim, ()) for claim in claims[::-1]))["s.md"]
