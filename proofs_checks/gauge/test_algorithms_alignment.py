@@ -68,7 +68,7 @@ def test_alignment_procedure(evidence: EvidenceLog) -> None:
         )
         cases += 1
     evidence.exact(
-        r"over orthogonal $O$ the squared distance is a constant less $2\mathrm{tr}O^\top(W_{Q,2}^\top W_{Q,1}+"
+        r"over orthogonal $O$ the squared distance is a constant less $2\mathrm{tr}\,O^\top(W_{Q,2}^\top W_{Q,1}+"
         r"W_{K,2}^\top W_{K,1})$, which polar factors maximise; rational $O$ by Cayley's formula",
         same,
         on="correction",

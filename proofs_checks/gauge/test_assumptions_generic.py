@@ -178,7 +178,7 @@ def test_distinct_subspaces(evidence: EvidenceLog) -> None:
     evidence.exact(
         "two general maps have different column spaces",
         all(excess(size, size) > 0 for size in (1, 2, 4)),
-        counterexample=r"$d = d_k = 1$, $g = 2$: $\mathrm{col}W_K^{(1)} = \mathrm{col}W_K^{(2)} = \mathbb "
+        counterexample=r"$d = d_k = 1$, $g = 2$: $\mathrm{col}\,W_K^{(1)} = \mathrm{col}\,W_K^{(2)} = \mathbb "
         r"R$ whenever they do not vanish; for $d_k = d$ every column space is $\mathbb R^d$",
         cases=3,
     )

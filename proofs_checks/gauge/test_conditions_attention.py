@@ -118,23 +118,23 @@ def record_dropped(evidence: EvidenceLog) -> None:
     nudge = sp.Matrix([1, 0, 0]) * sp.Matrix([[1, -1]])
     silent = w_v * sp.Matrix([[1, 1], [1, 1]])
     cases = {
-        r"$\mathrm{rank}W_O = 1 < d_v = 2$: $W_V+ec$ with $cW_O = 0$": (
+        r"$\mathrm{rank}\,W_O = 1 < d_v = 2$: $W_V+ec$ with $cW_O = 0$": (
             layer((w_q, w_k, w_v, partial_rank)), layer((w_q, w_k, along, partial_rank))
         ),
-        r"$\mathrm{rank}W_V = 1 < d_v = 2$: $W_O+cr$ with $W_Vc = 0$": (
+        r"$\mathrm{rank}\,W_V = 1 < d_v = 2$: $W_O+cr$ with $W_Vc = 0$": (
             layer((w_q, w_k, silent, sp.Matrix([[1, 0, 2], [0, 1, 1]]))),
             layer((w_q, w_k, silent, sp.Matrix([[1, 0, 3], [0, 1, 0]]))),
         ),
         r"$W_O = 0$: all of $W_Q, W_K, W_V$": (
             layer(head(E1, E2, E1, [0, 0])), layer(head([2, 3], [1, 1], E2, [0, 0]))
         ),
-        r"$\mathrm{rank}W_Q = 0 < d_k = 1$: $W_K$": (
+        r"$\mathrm{rank}\,W_Q = 0 < d_k = 1$: $W_K$": (
             layer(head([0, 0], E2, E1, E1)), layer(head([0, 0], E1, E1, E1))
         ),
-        r"$\mathrm{rank}W_Q = 1 < d_k = 2$: $W_K+rc$ with $W_Qc^\top = 0$": (
+        r"$\mathrm{rank}\,W_Q = 1 < d_k = 2$: $W_K+rc$ with $W_Qc^\top = 0$": (
             layer((silent, w_v, w_q, w_k.T)), layer((silent, w_v + nudge, w_q, w_k.T))
         ),
-        r"$\mathrm{rank}W_K = 1 < d_k = 2$: $W_Q+rc$ with $W_Kc^\top = 0$": (
+        r"$\mathrm{rank}\,W_K = 1 < d_k = 2$: $W_Q+rc$ with $W_Kc^\top = 0$": (
             layer((w_v, silent, w_q, w_k.T)), layer((w_v + nudge, silent, w_q, w_k.T))
         ),
     }  # fmt: skip
