@@ -10,6 +10,8 @@ from typing import Any
 from symgauge.errors import InvalidInput
 
 RELATIONS = ("<=", ">=", "=")
+WELL_INSIDE = 0.1
+"""A float below this share of its upper bound is well inside: how far is rounding, or not the point."""
 
 
 @dataclass(frozen=True)
@@ -29,15 +31,16 @@ class Bounded:
         return value <= bound if self.relation == "<=" else value >= bound
 
     @property
-    def strain(self) -> float:
-        """How close the value comes to breaking its bound: 1 is on it, below 1 is inside (equalities: 1 or inf)."""
-        if self.relation == "=":
-            return 1.0 if self.ok else math.inf
-        value, bound = float(self.value), float(self.bound)
-        part, whole = (value, bound) if self.relation == "<=" else (bound, value)
-        if math.isnan(part) or math.isnan(whole):
-            return math.inf
-        return abs(part) / abs(whole) if whole else (0.0 if self.ok else math.inf)
+    def is_well_inside(self) -> bool:
+        """Whether the value is a float far below its upper bound."""
+        floating = isinstance(self.value, float) and isinstance(self.bound, (int, float))
+        return floating and self.relation == "<=" and 0 <= self.value < WELL_INSIDE * self.bound
+
+    def recorded(self) -> Bounded:
+        """This, with a value that is well inside told to the next power of ten, so that rounding is not recorded."""
+        if not self.is_well_inside or not self.value:
+            return self
+        return Bounded(float(f"1e{math.ceil(math.log10(self.value))}"), self.relation, self.bound)
 
     def to_json(self) -> dict[str, Any]:
         return {"value": self.value, "relation": self.relation, "bound": self.bound}
@@ -80,9 +83,9 @@ def plain(value: Any) -> Any:
 
 
 def figure(name: str, value: Any) -> Figure:
-    """One figure, normalised; anything that is no number, text, list or bounded value is refused."""
+    """One figure, as it is recorded; anything that is no number, text, list or bounded value is refused."""
     if isinstance(value, Bounded):
-        return value
+        return value.recorded()
     normal = plain(value)
     if normal is None or isinstance(normal, dict):
         raise InvalidInput(f"figure {name!r} is {value!r}: give a number, text, list, or at_most/at_least/equal(...)")

@@ -40,7 +40,7 @@ def claim_page(entry: Entry) -> str:
         "\n".join(f"- **{label}:** {md.text(text)}" for label, text in why(entry)),
         f"**Remark.** {md.text(claim.remark)}" if claim.remark else "",
         *_groups(entry.evidence),
-        f"Checked by {md.code(claim.check)}; primes, seeds, sizes and all digits are in [the ledger](../ledger.json). "
+        f"Checked by {md.code(claim.check)}; primes, seeds, sizes and all figures are in [the ledger](../ledger.json). "
         f"Again:\n\n```sh\n{entry.replay}\n```",
     )
 

@@ -8,8 +8,6 @@ from symgauge.claims import Bounded, Evidence, Figure
 
 SIGNS = {"<=": "≤", ">=": "≥", "=": "="}
 BROKEN = {"<=": ">", ">=": "<", "=": "≠"}
-WELL_INSIDE = 0.1
-"""A float below this share of its upper bound is told by the bound: how far below is rounding, or not the point."""
 MOST = 4
 """Entries of a list that are shown."""
 PROVENANCE = {"primes", "seed", "Hypothesis seed", "probes", "parameters", "architectures", "failure bound, sum"}
@@ -56,11 +54,6 @@ def _relation(value: Bounded) -> str:
 
 def _measured(value: Bounded) -> str:
     """The value, where the relation and the bound do not say it."""
-    if value.ok and (value.relation == "=" or _is_well_inside(value)):
+    if value.ok and (value.relation == "=" or value.is_well_inside):
         return ""
     return short(value.value)
-
-
-def _is_well_inside(value: Bounded) -> bool:
-    floating = isinstance(value.value, float) and isinstance(value.bound, (int, float))
-    return floating and value.relation == "<=" and 0 <= value.value < WELL_INSIDE * value.bound

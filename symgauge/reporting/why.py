@@ -20,9 +20,9 @@ HOLDS = {
     Kind.AUDIT: "Holds by the source's own words",
 }
 SHORTEST = 60
-"""Characters before a colon or semicolon that may end a line."""
+"""Characters before a semicolon that may end a line."""
 MISSING = "not stated: "
-END_OF_SENTENCE = re.compile(r"(?<=[^.\s]{2}[.:;])\s")
+END_OF_SENTENCE = re.compile(r"(?<=[^.\s]{2}[.;])\s")
 
 
 def why(entry: Entry) -> list[Line]:
@@ -49,16 +49,13 @@ def reason(entry: Entry) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """Up to the first full stop, colon or semicolon that is neither in a formula nor in brackets.
-
-    What stands before a colon is often a list of values that says nothing without the rest, so it has to be long.
-    """
+    """Up to the first full stop, or semicolon after some words, that is neither in a formula nor in brackets."""
     for match in END_OF_SENTENCE.finditer(text):
         head = text[: match.start()]
         if len(head) < SHORTEST and not head.endswith("."):
             continue
         if head.count("$") % 2 == 0 and head.count("`") % 2 == 0 and head.count("(") == head.count(")"):
-            return head.rstrip(".:;")
+            return head.rstrip(".;")
     return text.rstrip(".")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -34,15 +35,6 @@ from symgauge.errors import InvalidInput
 )
 def test_bounds(bounded, ok) -> None:
     assert bounded.ok is ok
-
-
-def test_strain_grows_towards_the_bound_and_beyond() -> None:
-    assert at_most(1e-15, 1e-12).strain < at_most(9e-13, 1e-12).strain < 1 < at_most(2e-12, 1e-12).strain
-    assert at_least(10, 1).strain < at_least(2, 1).strain < 1 < at_least(0.5, 1).strain
-    assert at_most(math.nan, 1).strain == math.inf
-    assert equal(1, 2).strain == math.inf
-    assert at_least(0, 1).strain == math.inf
-    assert at_most(0, 0).strain == 0
 
 
 def test_values_become_json_data() -> None:
@@ -84,3 +76,24 @@ def test_bounded_figures_survive_json() -> None:
     for damaged in ({"value": 1}, {"value": 1, "relation": "<", "bound": 2}):
         with pytest.raises(InvalidInput, match="a figure must"):
             figure_from_json(damaged)
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (at_most(1.26e-17, 1e-13), 1e-16),
+        (at_most(1.33e-17, 1e-13), 1e-16),
+        (at_most(1e-17, 1e-13), 1e-17),
+        (at_most(0.0999, 1), 0.1),
+        (at_most(0.147, 1), 0.147),
+        (at_most(0.0, 1), 0.0),
+        (at_most(3, 100), 3),
+        (at_least(1.23e-17, 1e-20), 1.23e-17),
+        (at_most(2.5, 1), 2.5),
+    ],
+    ids=str,
+)
+def test_rounding_is_not_recorded(given, kept) -> None:
+    """A value far below its bound differs from machine to machine, and by the place of a tensor in memory."""
+    assert figure("x", given) == replace(given, value=kept)
+    assert figure("x", given).ok is given.ok
