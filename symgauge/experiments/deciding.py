@@ -1,0 +1,95 @@
+"""Claims that an experiment decides: their verdict is that of its outcome, by this rule and no other.
+
+A claim names its experiment, and the comparisons that bear on it, in claims.toml. What is on record at the largest scale
+decides. The same comparisons make the outcome on the page of experiments, so that the two pages cannot disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from symgauge.claims.log import EvidenceLog
+from symgauge.claims.record import Claim, Verdict
+from symgauge.errors import InvalidInput
+from symgauge.experiments.record import Run, recorded
+from symgauge.experiments.result import Agreement, Comparison, Outcome
+
+
+@dataclass(frozen=True)
+class Decided:
+    """By which run, at which scale, and by which of its comparisons."""
+
+    scale: str
+    run: Run
+    comparisons: Sequence[Comparison]
+
+    @property
+    def outcome(self) -> Outcome:
+        return Outcome.of(self.comparisons)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Of a claim that nothing but its experiment decides."""
+        if self.outcome is Outcome.OURS_ONLY:
+            return Verdict.UNDECIDED
+        return Verdict.REPRODUCED if self.outcome is Outcome.REPRODUCED else Verdict.NOT_REPRODUCIBLE
+
+
+def decided(claim: Claim) -> Decided:
+    """What the experiment of ``claim`` gave. Raises InvalidInput where nothing is recorded, or no quantity is meant."""
+    key, records = claim.experiment, recorded(claim.source)
+    runs = {scale: record.runs[key] for scale, record in records.items() if key in record.runs}
+    if not runs:
+        raise InvalidInput(f"claim {claim.id}: no record of {claim.source} has the experiment {key!r}")
+    scale, run = list(runs.items())[-1]
+    every = run.result.comparisons
+    for beginning in claim.quantities:
+        if not any(each.quantity.startswith(beginning) for each in every):
+            raise InvalidInput(f"claim {claim.id}: {key} has no quantity that begins with {beginning!r}")
+    chosen = [each for each in every if not claim.quantities or each.quantity.startswith(claim.quantities)]
+    return Decided(scale, run, chosen)
+
+
+def record_outcome(evidence: EvidenceLog) -> None:
+    """Write down, for every claim of a check that names an experiment, what that gave and where it is recorded."""
+    for claim in evidence.claims:
+        if claim.experiment:
+            found = decided(claim)
+            judged = [each for each in found.comparisons if each.agreement is not None]
+            evidence.numeric(
+                _summary(claim, found, judged),
+                None if found.outcome is Outcome.OURS_ONLY else found.outcome is Outcome.REPRODUCED,
+                on="reproduction",
+                figures={each.quantity: _stated(each) for each in judged},
+                cases=len(judged),
+                only=claim.name,
+            )
+
+
+def _summary(claim: Claim, found: Decided, judged: Sequence[Comparison]) -> str:
+    """The number that decides, then where the record of it is."""
+    worst = next((each for kind in _GRAVE for each in judged if each.agreement is kind), None)
+    agreeing = sum(each.agreement is Agreement.AGREES for each in judged)
+    reason = f"{found.outcome}, {agreeing} of {len(judged)} numbers agree"
+    if worst is not None:
+        reason += f"; {worst.quantity}: {_stated(worst)}"
+    machine = found.run.environment.get("device", "unknown machine")
+    return (
+        f"experiment `{claim.experiment}`: {reason}. Recorded at scale `{found.scale}` by `{found.run.command}` on "
+        f"{found.run.date}, {machine}; SHA-256 `{found.run.sha256[:16]}`, which is tested"
+    )
+
+
+_GRAVE = (Agreement.DIFFERS, Agreement.DEPENDS, Agreement.NONE)
+
+
+def _stated(each: Comparison) -> str:
+    """The source's number and ours, an interval where choices are open."""
+    source = f"{'at most ' if each.limit else ''}{each.source:.4g}"
+    if not each.values:
+        return f"{source} in the source, none here: {each.note}"
+    low, high = min(each.values), max(each.values)
+    if low == high:
+        return f"{source} in the source, {low:.4g} here"
+    return f"{source} in the source, {low:.4g} to {high:.4g} here, by what the source leaves open"
