@@ -45,7 +45,8 @@ def run(setting: Setting) -> Result:
         figures=[_figure(first)],
         settings={"seed": setting.seed, "models": len(first.groups[0].theta)},
         open_choices={
-            "initialisation, optimiser, stopping": "torch defaults, since nothing else is named; Adam 1e-3, mean cross-entropy below 1e-4",
+            "initialisation, optimiser, stopping": "torch defaults, since nothing else is named; Adam 1e-3, mean "
+            "cross-entropy below 1e-4",
             "residual stream": "on" + ("; off, and XOR of all, beside it" if setting.paper else ""),
             "components that are not trivial": "all but the last of as many as there are models",
         },

@@ -118,7 +118,12 @@ def _comparisons(cases: list[Case]) -> list[Comparison]:
         rows += [
             Comparison(f"{what}: share converged", solved / of, float(c.trained.solved.double().mean()), factor=1),
             Comparison(
-                f"{what}: values near zero, mean", null, mean, factor=1.03, note="of rows, not of parameters", choices=means
+                f"{what}: values near zero, mean",
+                null,
+                mean,
+                factor=1.03,
+                note="of rows, not of parameters",
+                choices=means,
             ),
             Comparison(
                 f"{what}: their standard deviation", spread, deviation, factor=2 if spread else 1, choices=deviations
