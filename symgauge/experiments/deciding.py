@@ -1,7 +1,7 @@
 """Claims that an experiment decides: their verdict is that of its outcome, by this rule and no other.
 
-A claim names its experiment, and the comparisons that bear on it, in claims.toml. What is on record at the largest scale
-decides. The same comparisons make the outcome on the page of experiments, so that the two pages cannot disagree.
+A claim names its experiment, and the comparisons that bear on it, in claims.toml. What is on record at the largest
+scale decides. The same comparisons make the outcome on the page of experiments, so that the two pages cannot disagree.
 """
 
 from __future__ import annotations
@@ -74,11 +74,13 @@ def _summary(claim: Claim, found: Decided, judged: Sequence[Comparison]) -> str:
     reason = f"{found.outcome}, {agreeing} of {len(judged)} numbers agree"
     if worst is not None:
         reason += f"; {worst.quantity}: {_stated(worst)}"
-    machine = found.run.environment.get("device", "unknown machine")
-    return (
-        f"experiment `{claim.experiment}`: {reason}. Recorded at scale `{found.scale}` by `{found.run.command}` on "
-        f"{found.run.date}, {machine}; SHA-256 `{found.run.sha256[:16]}`, which is tested"
-    )
+    return f"experiment `{claim.experiment}`: {reason}. R{provenance(found.scale, found.run)[1:]}"
+
+
+def provenance(scale: str, run: Run) -> str:
+    """Command, date, machine and checksum of a run; records whose checksums are others are refused when read."""
+    machine = run.environment.get("device", "unknown machine")
+    return f"recorded at scale `{scale}` by `{run.command}` on {run.date}, {machine}; SHA-256 `{run.sha256[:16]}`"
 
 
 _GRAVE = (Agreement.DIFFERS, Agreement.DEPENDS, Agreement.NONE)
