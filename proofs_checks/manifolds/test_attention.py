@@ -10,7 +10,7 @@ import torch
 from proofs_checks.manifolds.algebra import trajectories as t
 from proofs_checks.manifolds.experiments.figure_2 import entropy
 from proofs_checks.manifolds.marked_sum import MarkedSum
-from proofs_checks.manifolds.recorded_results import SCALES, measured, table
+from proofs_checks.manifolds.recorded_results import SCALES, measured, table, where
 from proofs_checks.support.symbolic_evidence import proves
 from symgauge.claims import EvidenceLog, at_least, at_most, checks
 from symgauge.experiments.deciding import record_outcome
@@ -74,7 +74,7 @@ def test_entropy_is_gauge_invariant(evidence: EvidenceLog) -> None:
     )
     changes = [measured("figure-2", "gauge control: change of entropy", size) for size in SCALES]
     evidence.numeric(
-        f"recorded at scales {' and '.join(SCALES)}: largest change on trained models, float64, nats",
+        "largest change on trained models, float64, nats; " + "; ".join(where("figure-2", size) for size in SCALES),
         figures={"change": at_most(float(f"{max(changes):.0e}"), 1e-12)},
     )
     evidence.control(

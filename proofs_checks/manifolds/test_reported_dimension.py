@@ -29,7 +29,7 @@ def test_reported_dimension(evidence: EvidenceLog) -> None:
         )
     )
     evidence.numeric(
-        "recorded at scale paper: means over matrices, layers and seeds",
+        f"means over matrices, layers and seeds; {where('figure-1', 'paper')}, and `robustness` beside it",
         on="correction",
         figures={
             "W_Q, W_K, at least": at_least(qk, 4.5),

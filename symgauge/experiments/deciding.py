@@ -88,10 +88,14 @@ _GRAVE = (Agreement.DIFFERS, Agreement.DEPENDS, Agreement.NONE)
 
 def _stated(each: Comparison) -> str:
     """The source's number and ours, an interval where choices are open."""
-    source = f"{'at most ' if each.limit else ''}{each.source:.4g}"
+    source = f"{'at most ' if each.limit else ''}{_number(each.source)}"
     if not each.values:
         return f"{source} in the source, none here: {each.note}"
-    low, high = min(each.values), max(each.values)
+    low, high = _number(min(each.values)), _number(max(each.values))
     if low == high:
-        return f"{source} in the source, {low:.4g} here"
-    return f"{source} in the source, {low:.4g} to {high:.4g} here, by what the source leaves open"
+        return f"{source} in the source, {low} here"
+    return f"{source} in the source, {low} to {high} here, by what the source leaves open"
+
+
+def _number(value: float | int | None) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"

@@ -14,6 +14,7 @@ from symgauge.sources import source
 
 FIGURES = "figures"
 SCALES = {"small": "reduced sizes, on a processor", "paper": "the source's sizes"}
+LISTED = 3  # choices; more are counted
 MARKED = {Agreement.DIFFERS: "**differs**", Agreement.DEPENDS: "**depends on the choice**"}
 
 
@@ -131,7 +132,8 @@ def _interval(comparison: Comparison) -> str:
     if not comparison.choices:
         return ""
     low, high = (short(end(comparison.values)) for end in (min, max))
-    return f"{low} to {high} ({'; '.join(comparison.choices)})"
+    names, count = "; ".join(comparison.choices), len(comparison.choices)
+    return f"{low} to {high} ({names if count <= LISTED else f'{count} others, in the tables'})"
 
 
 def _table(table: Table) -> str:
