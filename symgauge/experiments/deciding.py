@@ -56,25 +56,20 @@ def record_outcome(evidence: EvidenceLog) -> None:
     for claim in evidence.claims:
         if claim.experiment:
             found = decided(claim)
-            judged = [each for each in found.comparisons if each.agreement is not None]
+            judged = sorted(filter(_is_judged, found.comparisons), key=lambda each: _GRAVITY[each.agreement])
+            against = [each for each in judged if each.agreement is not Agreement.AGREES]
             evidence.numeric(
-                _summary(claim, found, judged),
+                f"experiment `{claim.experiment}`: {found.outcome}, {len(judged) - len(against)} of {len(judged)} "
+                "numbers agree" + "".join(f"; {each.quantity}: {_stated(each)}" for each in against[:1]),
                 None if found.outcome is Outcome.OURS_ONLY else found.outcome is Outcome.REPRODUCED,
                 on="reproduction",
-                figures={each.quantity: _stated(each) for each in judged},
+                figures={
+                    **{each.quantity: _stated(each) for each in against[1:] or judged},
+                    "where": provenance(found.scale, found.run),
+                },
                 cases=len(judged),
                 only=claim.name,
             )
-
-
-def _summary(claim: Claim, found: Decided, judged: Sequence[Comparison]) -> str:
-    """The number that decides, then where the record of it is."""
-    worst = next((each for kind in _GRAVE for each in judged if each.agreement is kind), None)
-    agreeing = sum(each.agreement is Agreement.AGREES for each in judged)
-    reason = f"{found.outcome}, {agreeing} of {len(judged)} numbers agree"
-    if worst is not None:
-        reason += f"; {worst.quantity}: {_stated(worst)}"
-    return f"experiment `{claim.experiment}`: {reason}. R{provenance(found.scale, found.run)[1:]}"
 
 
 def provenance(scale: str, run: Run) -> str:
@@ -83,19 +78,21 @@ def provenance(scale: str, run: Run) -> str:
     return f"recorded at scale `{scale}` by `{run.command}` on {run.date}, {machine}; SHA-256 `{run.sha256[:16]}`"
 
 
-_GRAVE = (Agreement.DIFFERS, Agreement.DEPENDS, Agreement.NONE)
+_GRAVITY = {Agreement.DIFFERS: 0, Agreement.DEPENDS: 1, Agreement.NONE: 2, Agreement.AGREES: 3, None: 4}
+
+
+def _is_judged(each: Comparison) -> bool:
+    return each.agreement is not None
 
 
 def _stated(each: Comparison) -> str:
     """The source's number and ours, an interval where choices are open."""
-    source = f"{'at most ' if each.limit else ''}{_number(each.source)}"
+    source = f"reported {'at most ' if each.limit else ''}{_number(each.source)}"
     if not each.values:
-        return f"{source} in the source, none here: {each.note}"
+        return f"{source}, none here: {each.note}"
     low, high = _number(min(each.values)), _number(max(each.values))
-    if low == high:
-        return f"{source} in the source, {low} here"
-    return f"{source} in the source, {low} to {high} here, by what the source leaves open"
+    return f"{source}, here {low}" + (f" to {high} by what is left open" if low != high else "")
 
 
 def _number(value: float | int | None) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"

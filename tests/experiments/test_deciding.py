@@ -67,7 +67,7 @@ def test_the_largest_scale_decides_by_the_quantities_that_bear_on_the_claim(tmp_
     (found,) = log.of("toy/t")
     assert decide(CLAIM, [found]).verdict is Verdict.REPRODUCED
     for said in ("a card", "symgauge reproduce toy", "scale `paper`", "SHA-256"):
-        assert said in found.summary
+        assert said in found.figures["where"]
 
 
 @pytest.mark.usefixtures("recorded")
