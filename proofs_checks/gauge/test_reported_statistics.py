@@ -10,11 +10,11 @@ from scipy.stats import norm
 
 from proofs_checks.gauge.experiments.layer import Sizes
 from proofs_checks.gauge.experiments.normality import normality
-from proofs_checks.gauge.experiments.subject import SIZES
-from proofs_checks.gauge.experiments.table_8 import crossed, separate
+from proofs_checks.gauge.experiments.table_8 import separate
 from proofs_checks.gauge.goodness_of_fit import anderson_darling, kolmogorov_smirnov, lilliefors, shapiro_wilk
-from proofs_checks.gauge.reported import PERCENTILES, TABLE_2, TABLE_8, exact, interval
+from proofs_checks.gauge.reported import PERCENTILES, TABLE_2, TABLE_8, interval
 from symgauge.claims import EvidenceLog, at_least, at_most, checks
+from symgauge.experiments.deciding import record_outcome
 from symgauge.experiments.suite import Setting
 
 TRIALS = 100_000  # F.2.1
@@ -72,6 +72,7 @@ def test_goodness_of_fit_table(evidence: EvidenceLog) -> None:
             "Anderson-Darling p": at_most(round(anderson_darling(least), 5), 0.058),
         },
     )
+    record_outcome(evidence)
     record_tests(evidence)
 
 
@@ -108,17 +109,7 @@ def test_percentiles_against_table_2(evidence: EvidenceLog) -> None:
         "largest possible share of errors below the reported median", figures={"share": at_least(share, 0.5)}
     )
     evidence.audit("the same share", on="correction", figures={"share": at_most(share, 0.48)})
-    errors = np.concatenate([crossed(sizes, Setting(), 2, 12, 8).ravel() for sizes in SIZES.values()])
-    percentiles = {percent: float(exact(text)) for percent, text in PERCENTILES.items()}
-    evidence.numeric(
-        "percentiles over the reported ones for our own trials of the three layers, equally many of each",
-        on="reproduction",
-        figures={
-            f"{percent} %": at_most(abs(round(float(np.percentile(errors, percent)) / reported, 1) - 1), 0.4)
-            for percent, reported in percentiles.items()
-        },
-        cases=len(errors),
-    )
+    record_outcome(evidence)
 
 
 @checks("F.7b")

@@ -9,7 +9,6 @@ from proofs_checks.idealized import reported
 from proofs_checks.idealized.experiments.geometry import Geometry, geometry
 from proofs_checks.idealized.model import architecture, copy_last, logits
 from proofs_checks.idealized.trained_models import MODELS, twenty
-from symgauge.claims import at_most
 
 DRAWS = 20  # sets of isotropic vectors
 ROUNDING = 1e-11  # of logits of size 10, after some hundred products
@@ -17,10 +16,6 @@ ROUNDING = 1e-11  # of logits of size 10, after some hundred products
 
 def shape(name: str) -> Geometry:
     return geometry(twenty()[name])
-
-
-def compared(ours: float, source: float, factor: float) -> dict[str, object]:
-    return {"ours": ours, "reported": source, "ratio": at_most(max(ours / source, source / ours), factor)}
 
 
 def isotropic(seed: int) -> Geometry:

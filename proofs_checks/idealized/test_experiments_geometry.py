@@ -6,46 +6,16 @@ from proofs_checks.idealized import reported
 from proofs_checks.idealized.experiments.gauges import Mixture, gauge_copies
 from proofs_checks.idealized.experiments.geometry import geometry
 from proofs_checks.idealized.experiments.groups import TRAINED
-from proofs_checks.idealized.group_statistics import DRAWS, compared, isotropic, shape
+from proofs_checks.idealized.group_statistics import DRAWS, isotropic, shape
 from proofs_checks.idealized.model import architecture
 from proofs_checks.idealized.trained_models import MODELS, twenty
 from symgauge.claims import EvidenceLog, at_least, at_most, checks
+from symgauge.experiments.deciding import record_outcome
 
 
 @checks("7.1-L2", "7.1-norm", "7.1-cos", "7.2-pca")
 def test_statistics(evidence: EvidenceLog) -> None:
-    g = shape(TRAINED)
-    d, p = g.distances, reported
-    groups = {
-        "7.1-L2": [("mean", float(d.mean()), p.DISTANCE, 1.1), ("least", float(d.min()), p.DISTANCE_LOW, 1.1),
-                             ("largest", float(d.max()), p.DISTANCE_HIGH, 1.1)],
-        "7.1-norm": [("mean norm", float(g.norms.mean()), p.NORM, 1.1)],
-        "7.2-pca": [("first, %", g.first, p.FIRST, 1.15), ("ten, %", g.ten, p.TEN, 1.05),
-                              ("last, %", g.last, p.LAST, 1.15), ("ratio", g.ratio, p.RATIO, 1.25)],
-    }  # fmt: skip
-    for identifier, numbers in groups.items():
-        for what, ours, source, factor in numbers:
-            evidence.numeric(
-                what, on="reproduction", figures=compared(ours, source, factor), cases=MODELS, only=identifier
-            )
-    spread = float(g.norms.std(correction=0))
-    evidence.numeric(
-        "spread of the norms, relative",
-        on="reproduction",
-        figures={"spread": at_most(spread / float(g.norms.mean()), 0.06)},
-        cases=MODELS,
-        only="7.1-norm",
-    )
-    evidence.numeric(
-        "mean cosine of 190 pairs",
-        on="reproduction",
-        figures={
-            "mean": at_most(abs(float(g.cosines.mean())), 0.05),
-            "largest": at_most(float(g.cosines.abs().max()), 0.3),
-        },
-        cases=190,
-        only="7.1-cos",
-    )
+    record_outcome(evidence)
     parallel = geometry(gauge_copies(architecture(), twenty()[TRAINED][0], MODELS, 0, Mixture(stream=False)))
     evidence.control(
         "copies that share embedding and output map are not orthogonal, and isotropic vectors have another ratio",

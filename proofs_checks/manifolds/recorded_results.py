@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from symgauge.experiments.deciding import provenance
 from symgauge.experiments.record import recorded
 from symgauge.experiments.result import Result, Table
 
@@ -18,12 +19,17 @@ def experiment(key: str, scale: str = "small") -> Result:
 
 
 def measured(key: str, quantity: str, scale: str = "small") -> float:
-    """Our number of a comparison, by the start of its name; exactly one has it."""
-    (found,) = [c.ours for c in experiment(key, scale).comparisons if c.quantity.startswith(quantity)]
+    """Our number of a comparison, by the start of its name."""
+    found = experiment(key, scale).comparison(quantity).ours
+    assert found is not None
     return float(found)
 
 
 def table(key: str, title: str, scale: str = "small") -> Table:
-    """A table of an experiment, by the start of its title; exactly one has it."""
-    (found,) = [each for each in experiment(key, scale).tables if each.title.startswith(title)]
-    return found
+    """A table of an experiment, by the start of its title."""
+    return experiment(key, scale).table(title)
+
+
+def where(key: str, scale: str) -> str:
+    """Where a result is from, for the summary of the evidence that rests on it."""
+    return provenance(scale, recorded("manifolds")[scale].runs[key])

@@ -1,11 +1,19 @@
-"""Numbers that the source reports: its text (version 2) and its code."""
+"""Numbers that the source reports: its text (version 2) and its code. At hand is its abstract."""
+
+from pathlib import Path
+
+from symgauge.claims.source_text import text_of
+
+TEXT = text_of(Path(__file__).parent)
 
 DIMENSION = (3, 4)  # abstract
+TEXT.quote("low-dimensional execution manifolds of dimension $3$--$4$")
 DIMENSION_OF_MATRICES = (3, 5)  # 4.1, Figure 1
 COLLAPSED_BY = (0.2, 0.3)  # 4.1, share of the training steps
 EARLY, LATE = 9.7, 2.1  # 4.3, ρ_exec / ρ_rand, medians
 SHARE = (0.02, 0.13)  # 4.3, ρ_exec
 PERPENDICULAR, PERPENDICULAR_LATE = 0.92, 0.98  # abstract; 4.3
+TEXT.quote(r"$>92\%$ of non-commutativity confined to orthogonal staging directions")
 DEFECT = (100, 175)  # caption of Figure 3
 CONVERGED_AT = 0.25  # caption of Figure 3: step 5,000 of 20,000
 SNAPSHOTS = 40  # code: every 500 of 20,000 steps

@@ -9,7 +9,7 @@ import torch
 
 from proofs_checks.manifolds import reported
 from proofs_checks.manifolds.algebra import trajectories as t
-from proofs_checks.manifolds.recorded_results import SCALES, measured
+from proofs_checks.manifolds.recorded_results import SCALES, measured, where
 from proofs_checks.manifolds.trajectories import random_walk_spectrum, rank_at, spectrum
 from proofs_checks.support.symbolic_evidence import proves
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
@@ -57,7 +57,7 @@ def test_dimension_is_not_intrinsic(evidence: EvidenceLog) -> None:
         free = measured("figure-1", "gauge control: same functions, new elements", size)
         scaled = measured("figure-1", "gauge control: same functions, growing elements", size)
         evidence.numeric(
-            f"recorded at scale {size}: mean $r_{{90}}$ of trained paths, gauge-moved in two ways",
+            f"mean $r_{{90}}$ of trained paths, gauge-moved in two ways; {where('figure-1', size)}",
             on="correction",
             figures={"new elements": at_least(round(free, 2), 20), "growing elements": at_most(round(scaled, 2), 2)},
         )
@@ -174,7 +174,7 @@ def test_random_walk(evidence: EvidenceLog) -> None:
         measured("figure-1", name, "paper") for name in ("null: labels drawn at random", "$r_{90}$, mean of all")
     )
     evidence.numeric(
-        "recorded at scale paper: mean $r_{90}$ without anything to learn over that of the task",
+        f"mean $r_{{90}}$ without anything to learn over that of the task; {where('figure-1', 'paper')}",
         on="correction",
         figures={"ratio": at_most(round(null / trained, 2), 1.0)},
     )

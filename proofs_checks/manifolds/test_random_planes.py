@@ -12,8 +12,9 @@ from proofs_checks.manifolds import reported
 from proofs_checks.manifolds.algebra.trajectories import beta_moment, mean_over_coordinate_planes
 from proofs_checks.manifolds.commutators import random_share, share_in
 from proofs_checks.manifolds.marked_sum import Sizes
-from proofs_checks.manifolds.recorded_results import SCALES, measured
+from proofs_checks.manifolds.recorded_results import measured, where
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
+from symgauge.experiments.deciding import record_outcome
 from symgauge.profiles import scale
 from symgauge.symbolic.instances import general_matrix
 
@@ -168,20 +169,20 @@ def test_perpendicular(evidence: EvidenceLog) -> None:
 
 @checks("alignment-measured")
 def test_alignment(evidence: EvidenceLog) -> None:
-    for size in SCALES:
-        early, late = (
-            measured("figure-5", f"{when}, float64, baseline of parameters in use", size) for when in ("early", "late")
-        )
-        evidence.numeric(
-            rf"recorded at scale {size}: $\rho_{{exec}}/\rho_{{rand}}$ against planes among the parameters in use",
-            on="reproduction",
-            figures={"early": at_least(round(early, 2), 2.0), "late": at_least(round(late, 2), 2.0)},
-        )
-        nulls = [
-            measured("figure-5", f"null: late, {what}", size)
-            for what in ("training without a task", "basis of another seed")
-        ]
-        evidence.control(
-            f"a training without a task, and the basis of another seed, stay below 1.2; scale {size}",
-            figures={"largest": at_most(round(max(nulls), 2), 1.2)},
-        )
+    record_outcome(evidence)
+    # An independent plane of K dimensions holds more than this with a probability of less than one in ten thousand.
+    beyond = round(1 + 4 / math.sqrt(2 * K), 2)
+    idle, other = (
+        [measured("figure-5", f"null: {when}, {what}", "paper") for when in ("early", "late")]
+        for what in ("training without a task", "basis of another seed")
+    )
+    evidence.numeric(
+        r"a training without a task: $\rho_{exec}/\rho_{rand}$ among the parameters in use; "
+        f"{where('figure-5', 'paper')}",
+        on="correction",
+        figures={"early": at_least(round(idle[0], 2), beyond), "late": at_most(round(idle[1], 2), 1.0)},
+    )
+    evidence.control(
+        "the basis of another seed holds no more than a random plane, by the same record",
+        figures={"early": at_most(round(other[0], 2), beyond), "late": at_most(round(other[1], 2), beyond)},
+    )

@@ -9,7 +9,7 @@ import torch
 from proofs_checks.manifolds import reported
 from proofs_checks.manifolds.experiments.gauges import RAW
 from proofs_checks.manifolds.marked_sum import MarkedSum
-from proofs_checks.manifolds.recorded_results import SCALES, table
+from proofs_checks.manifolds.recorded_results import SCALES, table, where
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.profiles import scale
 
@@ -80,7 +80,7 @@ def test_training(evidence: EvidenceLog) -> None:
         adamw, sgd = (row[2] for row in accuracy.rows)
         straight = {row[0]: str(row[list(path.columns).index("SGD as in the text")]) for row in path.rows}
         evidence.numeric(
-            f"recorded at scale {size}: final accuracy with either, chance {chance}; mean $r_{{90}}$ by SGD",
+            f"final accuracy with either, chance {chance}; mean $r_{{90}}$ by SGD; {where('figure-1', size)}",
             on="correction",
             figures={
                 "SGD of the text": at_most(sgd, 1.6 * chance),

@@ -4,7 +4,8 @@ One ``[[claim]]`` per claim: id (within the source), place, statement and verdic
 condition, correction and remark. A text may be broken over lines where it suits the file; it is read as one line.
 ``quote`` has the source's own words, one text or several, with "…" for what is left out; where the folder has the
 source's ``text.words`` they have to stand there. ``unseen`` says where a statement is from that the text at hand does
-not have; ``own = true`` that it is not the source's but ours.
+not have; ``own = true`` that it is not the source's but ours. ``experiment`` is the key of the source's experiment that
+decides the claim, ``quantities`` the beginnings of those of its comparisons that bear on it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from symgauge.errors import InvalidInput
 
 FILE = "claims.toml"
 REQUIRED = ("id", "place", "statement", "verdict")
-OPTIONAL = ("condition", "correction", "remark", "quote", "unseen", "own")
+OPTIONAL = ("condition", "correction", "remark", "quote", "unseen", "own", "experiment", "quantities")
 
 
 def source_name(folder: Path) -> str:
@@ -91,6 +92,7 @@ def _truth(value: Any) -> bool | None:
 READERS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "quote": (_texts, "a text or a list of texts"),
     "own": (_truth, "true or false"),
+    "quantities": (_texts, "a text or a list of texts"),
 }
 """How a field is read that is not a text, and what it has to be."""
 

@@ -58,6 +58,8 @@ class Claim:
     condition: what has to be added to make the statement true (verdict holds-if). correction: what is true instead.
     remark: anything else a reader should know. quote: the source's own words; lines: where its text has them.
     unseen: where the statement is taken from, if the text at hand does not have it. own: it is ours, not the source's.
+    experiment: the key of the experiment that decides it, and quantities: the beginnings of those of its comparisons
+    that bear on the claim, all of them if none is given; see symgauge.experiments.deciding.
     check: where the check is ("proofs_checks/toy/test_x.py::test_y"). order: how many claims of the source come before.
     """
 
@@ -75,6 +77,8 @@ class Claim:
     unseen: str = ""
     own: bool = False
     order: int = 0
+    experiment: str = ""
+    quantities: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not IDENTIFIER.fullmatch(self.id) or self.id.split("/")[0] != self.source:
@@ -85,7 +89,9 @@ class Claim:
                 raise InvalidInput(f"claim {self.id} has an empty {name}: write down what the source says and where")
         if bool(self.quote) + bool(self.unseen) + self.own > 1:
             raise InvalidInput(f"claim {self.id}: a statement is quoted, or unseen, or our own; give one of the three")
-        for name in ("quote", "lines"):
+        if self.quantities and not self.experiment:
+            raise InvalidInput(f"claim {self.id} names quantities; name the experiment that they are of as well")
+        for name in ("quote", "lines", "quantities"):
             object.__setattr__(self, name, tuple(getattr(self, name)))  # lists, as JSON has them
         object.__setattr__(self, "verdict", _member(Verdict, self.verdict, f"the verdict of claim {self.id}"))
         if self.verdict is Verdict.HOLDS_IF and not self.condition.strip():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,7 @@ from symgauge.experiments.result import Result
 from symgauge.reading import check_file
 from symgauge.sources import source
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,22 @@ class Run:
     environment: Mapping[str, str]
     command: str
     date: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for JSON, without its checksum."""
+        return {
+            "result": self.result.as_dict(),
+            "seed": self.seed,
+            "seeds": self.seeds,
+            "environment": dict(self.environment),
+            "command": self.command,
+            "date": self.date,
+        }
+
+    @property
+    def sha256(self) -> str:
+        """Of all the above. It stands in the file, and a run that has another one there is refused."""
+        return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -53,17 +70,7 @@ class Record:
 
     def save(self, file: Path) -> None:
         """Write atomically. NaN is refused: a result that has one is no result."""
-        runs = {
-            key: {
-                "result": run.result.as_dict(),
-                "seed": run.seed,
-                "seeds": run.seeds,
-                "environment": dict(run.environment),
-                "command": run.command,
-                "date": run.date,
-            }
-            for key, run in self.runs.items()
-        }
+        runs = {key: {**run.as_dict(), "sha256": run.sha256} for key, run in self.runs.items()}
         data = {"format": FORMAT, "suite": self.suite, "scale": self.scale, "runs": runs}
         try:
             text = json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1)
@@ -79,6 +86,9 @@ class Record:
             if data["format"] != FORMAT:
                 raise InvalidInput(f"{file} has format {data['format']!r}; this version reads {FORMAT}")
             runs = {key: _run(entry) for key, entry in data["runs"].items()}
+            for key, run in runs.items():
+                if run.sha256 != data["runs"][key]["sha256"]:
+                    raise InvalidInput(f"{file}: {key} is not as it was measured, by its checksum; run it again")
             return cls(data["suite"], data["scale"], runs)
         except InvalidInput:
             raise

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from symgauge.errors import InvalidInput
 
@@ -14,49 +14,96 @@ Scale = Literal["linear", "log"]
 Style = Literal["line", "points", "line+points", "bars", "steps", "area"]
 
 
+class Agreement(StrEnum):
+    """How a number of the source compares with ours under every choice that the source leaves open."""
+
+    AGREES = "agrees"
+    DEPENDS = "depends on the choice"
+    DIFFERS = "differs"
+    NONE = "cannot be had"
+
+
 class Outcome(StrEnum):
     """Whether the source's numbers were obtained again."""
 
     REPRODUCED = "reproduced"
+    DEPENDS = "reproduced for some choices only"
     PARTLY = "reproduced in part"
     DIFFERS = "not reproduced"
     OURS_ONLY = "nothing printed to compare with"
+
+    @classmethod
+    def of(cls, comparisons: Iterable[Comparison]) -> Outcome:
+        """The rule, for the pages of experiments and for the claims that they decide alike.
+
+        Reproduced is what agrees under every admissible choice, or under the one that a stated reason fixed beforehand;
+        a number that comes out for some choices and not for others is not reproduced by picking among them.
+        """
+        found = {comparison.agreement for comparison in comparisons} - {None}
+        if not found:
+            return cls.OURS_ONLY
+        if found == {Agreement.AGREES}:
+            return cls.REPRODUCED
+        if found <= {Agreement.AGREES, Agreement.DEPENDS}:
+            return cls.DEPENDS
+        return cls.PARTLY if Agreement.AGREES in found else cls.DIFFERS
 
 
 @dataclass(frozen=True)
 class Comparison:
     """One number of the source beside ours. They agree if their ratio lies within [1/factor, factor].
 
-    quantity: what it is, with its configuration. source: None where the source prints none. factor: chosen before the
-    run and stated in the report; 1 demands equality (integers). note: Markdown.
+    quantity: what it is, with its configuration. source: None where the source prints none. ours: None where it cannot
+    be had, for which `note` gives the reason. factor: chosen before the run and stated in the report; 1 demands
+    equality (integers). note: Markdown. choices: our number under each other choice that the source leaves open.
+    limit: the source's number is a bound that ours may not exceed, and the factor plays no part.
     """
 
     quantity: str
     source: float | int | None
-    ours: float | int
+    ours: float | int | None
     factor: float = 2.0
     unit: str = ""
     note: str = ""
+    choices: Mapping[str, float | int] = field(default_factory=dict)
+    limit: bool = False
 
     def __post_init__(self) -> None:
         if not (isinstance(self.factor, (int, float)) and self.factor >= 1):
             raise InvalidInput(f"{self.quantity}: the factor of agreement is {self.factor!r}; it must be at least 1")
-        if not math.isfinite(self.ours):
-            raise InvalidInput(f"{self.quantity}: measured {self.ours!r}, which is no finite number")
+        for value in self.values:
+            if not math.isfinite(value):
+                raise InvalidInput(f"{self.quantity}: measured {value!r}, which is no finite number")
+        if self.ours is None and not self.note:
+            raise InvalidInput(f"{self.quantity}: there is no number of ours; say in the note why it cannot be had")
+
+    @property
+    def values(self) -> tuple[float | int, ...]:
+        """Ours under every choice, the one taken first; nothing where it cannot be had."""
+        return () if self.ours is None else (self.ours, *self.choices.values())
 
     @property
     def ratio(self) -> float | None:
         """ours / source; None without a number to divide by."""
-        return self.ours / self.source if self.source else None
+        return self.ours / self.source if self.source and self.ours is not None else None
 
     @property
-    def agrees(self) -> bool | None:
+    def agreement(self) -> Agreement | None:
         """None where there is nothing to compare with."""
         if self.source is None:
             return None
-        if self.ratio is None or self.factor == 1:
-            return self.ours == self.source
-        return 1 / self.factor <= self.ratio <= self.factor
+        judged = {self._near(value) for value in self.values}
+        if not judged:
+            return Agreement.NONE
+        return Agreement.DEPENDS if len(judged) == 2 else Agreement.AGREES if True in judged else Agreement.DIFFERS
+
+    def _near(self, value: float | int) -> bool:
+        assert self.source is not None
+        if self.limit:
+            return value <= self.source
+        if not self.source or self.factor == 1:
+            return value == self.source
+        return 1 / self.factor <= value / self.source <= self.factor
 
 
 @dataclass(frozen=True)
@@ -137,12 +184,17 @@ class Result:
     @property
     def outcome(self) -> Outcome:
         """From the comparisons alone."""
-        judged = [comparison.agrees for comparison in self.comparisons if comparison.agrees is not None]
-        if not judged:
-            return Outcome.OURS_ONLY
-        if all(judged):
-            return Outcome.REPRODUCED
-        return Outcome.PARTLY if any(judged) else Outcome.DIFFERS
+        return Outcome.of(self.comparisons)
+
+    def comparison(self, beginning: str) -> Comparison:
+        """The one comparison whose quantity begins so. Raises InvalidInput where there is none, or several."""
+        found = [each for each in self.comparisons if each.quantity.startswith(beginning)]
+        return _the_only(found, f"{self.key} compares no quantity, or several, beginning with {beginning!r}")
+
+    def table(self, beginning: str) -> Table:
+        """The one table whose title begins so. Raises InvalidInput where there is none, or several."""
+        found = [each for each in self.tables if each.title.startswith(beginning)]
+        return _the_only(found, f"{self.key} has no table, or several, beginning with {beginning!r}")
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -167,3 +219,12 @@ def _figure(data: Mapping[str, Any]) -> Figure:
         series = [Series(**entry) for entry in panel["series"]]
         panels.append(Panel(**{**panel, "series": series}))
     return Figure(data["name"], data["caption"], panels)
+
+
+T = TypeVar("T")
+
+
+def _the_only(found: Sequence[T], otherwise: str) -> T:
+    if len(found) != 1:
+        raise InvalidInput(otherwise)
+    return found[0]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from symgauge.experiments.drawing import draw
 from symgauge.experiments.record import Record, Run, recorded
-from symgauge.experiments.result import Comparison, Figure, Result, Table
+from symgauge.experiments.result import Agreement, Comparison, Figure, Result, Table
 from symgauge.experiments.suite import experiments_of
 from symgauge.reporting import markdown as md
 from symgauge.reporting.figures import short
@@ -14,7 +14,8 @@ from symgauge.sources import source
 
 FIGURES = "figures"
 SCALES = {"small": "reduced sizes, on a processor", "paper": "the source's sizes"}
-AGREEMENT = {True: "agrees", False: "**differs**", None: ""}
+LISTED = 3  # choices; more are counted
+MARKED = {Agreement.DIFFERS: "**differs**", Agreement.DEPENDS: "**depends on the choice**"}
 
 
 def title(suite: str) -> str:
@@ -44,7 +45,7 @@ def page(suite: str, records: Mapping[str, Record]) -> str:
         "[All sources](index.md)",
         "Each number of the source stands beside the one measured here, with their ratio. They agree if the ratio is "
         "within the factor given, which was set before the run. What the source leaves open is listed with what was "
-        "taken.",
+        "taken; where other choices were tried, the numbers under all of them have to agree.",
         md.table(["experiment", "place", *records], [_glance(key, records) for key in known]),
         *(_experiment(suite, key, records) for key in known),
         "## How it was measured",
@@ -99,18 +100,40 @@ def _run(suite: str, scale: str, run: Run) -> str:
 def _comparisons(result: Result) -> str:
     if not result.comparisons:
         return ""
-    notes = any(comparison.note for comparison in result.comparisons)
-    header = ["quantity", "source", "ours", "ratio", "within a factor", "verdict", *(["note"] if notes else [])]
-    return md.table(header, [_row(c, notes) for c in result.comparisons], right=range(1, 5))
+    optional = {
+        "under all choices": any(each.choices for each in result.comparisons),
+        "note": any(each.note for each in result.comparisons),
+    }
+    shown = [name for name, needed in optional.items() if needed]
+    header = ["quantity", "source", "ours", "ratio", "within a factor", "verdict", *shown]
+    return md.table(header, [_row(each, shown) for each in result.comparisons], right=range(1, 5))
 
 
-def _row(comparison: Comparison, notes: bool) -> list[str]:
+def _row(comparison: Comparison, shown: Sequence[str]) -> list[str]:
     unit = f" {comparison.unit}" if comparison.unit else ""
-    printed = "" if comparison.source is None else f"{short(comparison.source)}{unit}"
+    reported = "" if comparison.source is None else f"{short(comparison.source)}{unit}"
+    ours = "" if comparison.ours is None else f"{short(comparison.ours)}{unit}"
     ratio = "" if comparison.ratio is None else short(float(comparison.ratio))
-    factor = "" if comparison.source is None else "equal" if comparison.factor == 1 else short(float(comparison.factor))
-    row = [comparison.quantity, printed, f"{short(comparison.ours)}{unit}", ratio, factor, AGREEMENT[comparison.agrees]]
-    return [*row, *([comparison.note] if notes else [])]
+    agreement = comparison.agreement
+    verdict = "" if agreement is None else MARKED.get(agreement, str(agreement))
+    more = {"under all choices": _interval(comparison), "note": comparison.note}
+    return [comparison.quantity, reported, ours, ratio, _factor(comparison), verdict, *(more[name] for name in shown)]
+
+
+def _factor(comparison: Comparison) -> str:
+    if comparison.source is None:
+        return ""
+    if comparison.limit:
+        return "at most"
+    return "equal" if comparison.factor == 1 else short(float(comparison.factor))
+
+
+def _interval(comparison: Comparison) -> str:
+    if not comparison.choices:
+        return ""
+    low, high = (short(end(comparison.values)) for end in (min, max))
+    names, count = "; ".join(comparison.choices), len(comparison.choices)
+    return f"{low} to {high} ({names if count <= LISTED else f'{count} others, in the tables'})"
 
 
 def _table(table: Table) -> str:

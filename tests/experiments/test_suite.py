@@ -12,7 +12,7 @@ from symgauge.errors import InvalidInput
 from symgauge.experiments import suite as suite_module
 from symgauge.experiments.drawing import draw
 from symgauge.experiments.record import Record
-from symgauge.experiments.result import Comparison, Figure, Outcome, Panel, Result, Series, Table
+from symgauge.experiments.result import Agreement, Comparison, Figure, Outcome, Panel, Result, Series, Table
 from symgauge.experiments.suite import Experiment, Setting, choose, experiments_of, reproduce, suites
 from symgauge.reporting.experiments_page import figures, page
 
@@ -52,10 +52,38 @@ def test_outcome_follows_from_the_comparisons() -> None:
     assert Result("k", "t", "p", "", comparisons=[Comparison("n", None, 17)]).outcome is Outcome.OURS_ONLY
 
 
+AGREES, DIFFERS = Comparison("n", 1.0, 1.1), Comparison("n", 1.0, 9.0)
+DEPENDS, NONE = Comparison("n", 1.0, 1.1, choices={"other": 9.0}), Comparison("n", 1.0, None, note="no data")
+
+
+@pytest.mark.parametrize(
+    ("comparisons", "outcome"),
+    [
+        ([AGREES, Comparison("n", 1.0, 1.1, choices={"other": 0.9})], Outcome.REPRODUCED),
+        ([AGREES, DEPENDS], Outcome.DEPENDS),
+        ([Comparison("n", 1.0, 9.0, choices={"picked": 1.0})], Outcome.DEPENDS),
+        ([AGREES, NONE], Outcome.PARTLY),
+        ([DEPENDS, DIFFERS], Outcome.DIFFERS),
+        ([NONE], Outcome.DIFFERS),
+    ],
+)
+def test_a_number_that_one_choice_gives_and_another_does_not_is_not_reproduced(comparisons, outcome) -> None:
+    assert Outcome.of(comparisons) is outcome
+
+
+def test_a_number_that_cannot_be_had_says_why() -> None:
+    with pytest.raises(InvalidInput, match="say in the note why"):
+        Comparison("n", 1.0, None)
+
+
 def test_agreement_is_symmetric_in_the_ratio_and_exact_where_asked() -> None:
-    judged = [Comparison("x", 1.0, ours).agrees for ours in (0.49, 0.5, 2.0, 2.01, -1.0)]
+    judged = [Comparison("x", 1.0, ours).agreement is Agreement.AGREES for ours in (0.49, 0.5, 2.0, 2.01, -1.0)]
     assert judged == [False, True, True, False, False]
-    assert [Comparison("zero", 0, ours).agrees for ours in (0, 1)] == [True, False]
+    assert [Comparison("zero", 0, ours).agreement for ours in (0, 1)] == [Agreement.AGREES, Agreement.DIFFERS]
+    assert [Comparison("x", 1.0, ours, limit=True).agreement for ours in (0.1, 1.1)] == [
+        Agreement.AGREES,
+        Agreement.DIFFERS,
+    ]
     with pytest.raises(InvalidInput, match="must be at least 1"):
         Comparison("x", 1.0, 1.0, factor=0.5)
 
@@ -88,8 +116,16 @@ def test_a_record_survives_the_disk(calls, tmp_path) -> None:
     assert json.loads(file.read_text())["runs"]["table-2"]["command"] == "command --table 2"
 
 
+def test_a_record_that_was_changed_by_hand_is_refused(calls, tmp_path) -> None:
+    file = tmp_path / "r.json"
+    list(reproduce("gauge", choose("gauge", []), Setting(), file, "command"))
+    file.write_text(file.read_text().replace('"ours": 2.0', '"ours": 1.5'))
+    with pytest.raises(InvalidInput, match="table-2 is not as it was measured"):
+        Record.load(file)
+
+
 @pytest.mark.parametrize(
-    "content", ["", "{}", "[]", '{"format": 99}', '{"format": 1, "suite": "x", "scale": "small", "runs": {"a": {}}}']
+    "content", ["", "{}", "[]", '{"format": 99}', '{"format": 2, "suite": "x", "scale": "small", "runs": {"a": {}}}']
 )
 def test_a_file_that_is_no_record_is_refused(content, tmp_path) -> None:
     file = tmp_path / "r.json"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
@@ -47,13 +47,20 @@ def distribution(errors: Tensor) -> Distribution:
     )
 
 
-def compared(name: str, reported: Sequence[str], found: Distribution, note: str = "") -> list[Comparison]:
-    """Maximum, mean and standard deviation beside the reported ones."""
-    ours = (found.maximum, found.mean, found.std)
-    labels = ("maximum", "mean", "standard deviation")
+def compared(
+    name: str, reported: Sequence[str], found: Distribution, choices: Mapping[str, Distribution]
+) -> list[Comparison]:
+    """Maximum, mean and standard deviation beside the reported ones; choices: what other admissible ones gave."""
+    labels = {"maximum": "maximum", "mean": "mean", "standard deviation": "std"}
     return [
-        Comparison(f"{name}: {label}", float(text), value, FACTOR, note=note)
-        for label, text, value in zip(labels, reported, ours, strict=True)
+        Comparison(
+            f"{name}: {label}",
+            float(text),
+            getattr(found, part),
+            FACTOR,
+            choices={choice: getattr(other, part) for choice, other in choices.items()},
+        )
+        for (label, part), text in zip(labels.items(), reported, strict=True)
     ]
 
 

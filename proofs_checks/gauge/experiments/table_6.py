@@ -46,6 +46,7 @@ ROWS = {
     "GPT-3 config": Kind(biased=True, causal=True, wide=True),
 }
 UNAVAILABLE = ("GPT-2 (10k steps)", "GPT-2 (converged)")
+WITHOUT_CHECKPOINT = "neither checkpoints nor data, optimiser or loss are given"
 
 
 def run(setting: Setting) -> Result:
@@ -99,11 +100,12 @@ def biases_left_alone(drawn: Subject, setting: Setting) -> Distribution:
 
 
 def _comparisons(summaries: dict[tuple[str, str], Distribution]) -> list[Comparison]:
-    return [
-        Comparison(f"{name} ({Sizes(*TABLE_6[name][0])}): maximum", float(TABLE_6[name][1]), found.maximum, FACTOR)
-        for (name, law), found in summaries.items()
-        if law == "source"
-    ]
+    def compared(name: str, ours: float | None, note: str = "") -> Comparison:
+        sizes, reported = TABLE_6[name]
+        return Comparison(f"{name} ({Sizes(*sizes)}): maximum", float(reported), ours, FACTOR, note=note)
+
+    measured = [compared(name, found.maximum) for (name, law), found in summaries.items() if law == "source"]
+    return [*measured, *(compared(name, None, WITHOUT_CHECKPOINT) for name in UNAVAILABLE)]
 
 
 def _table(summaries: dict[tuple[str, str], Distribution]) -> Table:
@@ -113,7 +115,7 @@ def _table(summaries: dict[tuple[str, str], Distribution]) -> Table:
 
 def _missing_table(left: list[str]) -> Table:
     why = {
-        **dict.fromkeys(UNAVAILABLE, "not reproducible: neither checkpoints nor data, optimiser or loss are given"),
+        **dict.fromkeys(UNAVAILABLE, WITHOUT_CHECKPOINT),
         "GPT-3 config": "run at paper scale only: its weights take 4.8 GB",
     }
     rows = [[name, float(TABLE_6[name][1]), why[name]] for name in left]

@@ -11,7 +11,7 @@ import pytest
 from proofs_checks.gauge.experiments import logit_scale, subject, table_2, table_3, table_4, table_5, table_6, timing
 from proofs_checks.gauge.experiments.layer import Sizes
 from symgauge.experiments.record import Record
-from symgauge.experiments.result import Result
+from symgauge.experiments.result import Agreement, Result
 from symgauge.experiments.suite import Setting
 from symgauge.reporting.experiments_page import page
 
@@ -44,7 +44,7 @@ def test_result(module: ModuleType) -> None:
     assert shares[0] >= 0
     assert shares[-1] <= 1
     assert result.findings
-    assert all(math.isfinite(c.ours) for c in result.comparisons)
+    assert all(math.isfinite(value) for c in result.comparisons for value in c.values)
     record = Record("gauge", "small").added(result, 0, None, {}, "again")
     assert result.title in page("gauge", {"small": record})
     again = Result.from_dict(json.loads(json.dumps(result.as_dict())))
@@ -58,7 +58,7 @@ def test_a_broken_action_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         subject, "act", lambda layer, element, **how: whole(layer, element, **how)._replace(key=layer.key)
     )
     result = table_2.run(Setting())
-    assert not any(c.agrees for c in result.comparisons if "standard" not in c.quantity)
+    assert not any(c.agreement is Agreement.AGREES for c in result.comparisons if "standard" not in c.quantity)
 
 
 def test_paper_scale_has_the_counts_of_the_source() -> None:

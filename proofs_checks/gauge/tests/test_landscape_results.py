@@ -10,7 +10,7 @@ import pytest
 from proofs_checks.gauge.experiments import depth, figure_1, gradient_orthogonality, table_7, table_8
 from proofs_checks.gauge.experiments.layer import Sizes
 from symgauge.experiments.drawing import draw
-from symgauge.experiments.result import Outcome, Result
+from symgauge.experiments.result import Agreement, Outcome, Result
 from symgauge.experiments.suite import Setting
 
 TINY = Sizes(2, 4, 4, 8)
@@ -52,4 +52,4 @@ def test_an_experiment_gives_a_result(module, monkeypatch) -> None:
 def test_outcomes(monkeypatch) -> None:
     assert result(table_7, monkeypatch)[0].outcome is Outcome.PARTLY
     pooled = result(table_8, monkeypatch)[0].comparisons
-    assert [c.agrees for c in pooled if c.quantity.endswith(", p")] == [False, False, False]
+    assert [c.agreement for c in pooled if c.quantity.endswith(", p")] == [Agreement.DIFFERS] * 3

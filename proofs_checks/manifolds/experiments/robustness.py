@@ -74,7 +74,10 @@ def run(setting: Setting) -> Result:
         )
         + ".",
         comparisons=[
-            Comparison(f"$r_{{90}}$, four matrices: {name}", middle if name != "noise" else None, _raw(each), factor)
+            Comparison(
+                f"$r_{{90}}$, four matrices: {name}", middle if name != "noise" else None, _raw(each), factor,
+                choices={matrix: each[matrix].double().mean().item() for matrix in gauges.RAW},
+            )
             for name, each in found.items()
             if name != "feed-forward"
         ]
@@ -87,7 +90,10 @@ def run(setting: Setting) -> Result:
         tables=[_trainings(found, right), _views(looked), _other_rank(main, trained["noise"])],
         figures=[_figure(found)],
         settings={"seed": setting.seed, "seeds": len(main.seeds)},
-        open_choices={"difficulty": "text: m from 1 to 6, C of 8 or 16; code: m from 1 to 4, C = 8"},
+        open_choices={
+            "whose dimension": "the mean of four matrices; each of them beside it",
+            "difficulty": "text: m from 1 to 6, C of 8 or 16; code: m from 1 to 4, C = 8",
+        },
         findings=_findings(found, right, looked, same, chance),
     )  # fmt: skip
 

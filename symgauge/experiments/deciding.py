@@ -1,0 +1,98 @@
+"""Claims that an experiment decides: their verdict is that of its outcome, by this rule and no other.
+
+A claim names its experiment, and the comparisons that bear on it, in claims.toml. What is on record at the largest
+scale decides. The same comparisons make the outcome on the page of experiments, so that the two pages cannot disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from symgauge.claims.log import EvidenceLog
+from symgauge.claims.record import Claim, Verdict
+from symgauge.errors import InvalidInput
+from symgauge.experiments.record import Run, recorded
+from symgauge.experiments.result import Agreement, Comparison, Outcome
+
+
+@dataclass(frozen=True)
+class Decided:
+    """By which run, at which scale, and by which of its comparisons."""
+
+    scale: str
+    run: Run
+    comparisons: Sequence[Comparison]
+
+    @property
+    def outcome(self) -> Outcome:
+        return Outcome.of(self.comparisons)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Of a claim that nothing but its experiment decides."""
+        if self.outcome is Outcome.OURS_ONLY:
+            return Verdict.UNDECIDED
+        return Verdict.REPRODUCED if self.outcome is Outcome.REPRODUCED else Verdict.NOT_REPRODUCIBLE
+
+
+def decided(claim: Claim) -> Decided:
+    """What the experiment of ``claim`` gave. Raises InvalidInput where nothing is recorded, or no quantity is meant."""
+    key, records = claim.experiment, recorded(claim.source)
+    runs = {scale: record.runs[key] for scale, record in records.items() if key in record.runs}
+    if not runs:
+        raise InvalidInput(f"claim {claim.id}: no record of {claim.source} has the experiment {key!r}")
+    scale, run = list(runs.items())[-1]
+    every = run.result.comparisons
+    for beginning in claim.quantities:
+        if not any(each.quantity.startswith(beginning) for each in every):
+            raise InvalidInput(f"claim {claim.id}: {key} has no quantity that begins with {beginning!r}")
+    chosen = [each for each in every if not claim.quantities or each.quantity.startswith(claim.quantities)]
+    return Decided(scale, run, chosen)
+
+
+def record_outcome(evidence: EvidenceLog) -> None:
+    """Write down, for every claim of a check that names an experiment, what that gave and where it is recorded."""
+    for claim in evidence.claims:
+        if claim.experiment:
+            found = decided(claim)
+            judged = sorted(filter(_is_judged, found.comparisons), key=lambda each: _GRAVITY[each.agreement])
+            against = [each for each in judged if each.agreement is not Agreement.AGREES]
+            evidence.numeric(
+                f"experiment `{claim.experiment}`: {found.outcome}, {len(judged) - len(against)} of {len(judged)} "
+                "numbers agree" + "".join(f"; {each.quantity}: {_stated(each)}" for each in against[:1]),
+                None if found.outcome is Outcome.OURS_ONLY else found.outcome is Outcome.REPRODUCED,
+                on="reproduction",
+                figures={
+                    **{each.quantity: _stated(each) for each in against[1:] or judged},
+                    "where": provenance(found.scale, found.run),
+                },
+                cases=len(judged),
+                only=claim.name,
+            )
+
+
+def provenance(scale: str, run: Run) -> str:
+    """Command, date, machine and checksum of a run; records whose checksums are others are refused when read."""
+    machine = run.environment.get("device", "unknown machine")
+    return f"recorded at scale `{scale}` by `{run.command}` on {run.date}, {machine}; SHA-256 `{run.sha256[:16]}`"
+
+
+_GRAVITY = {Agreement.DIFFERS: 0, Agreement.DEPENDS: 1, Agreement.NONE: 2, Agreement.AGREES: 3, None: 4}
+
+
+def _is_judged(each: Comparison) -> bool:
+    return each.agreement is not None
+
+
+def _stated(each: Comparison) -> str:
+    """The source's number and ours, an interval where choices are open."""
+    source = f"reported {'at most ' if each.limit else ''}{_number(each.source)}"
+    if not each.values:
+        return f"{source}, none here: {each.note}"
+    low, high = _number(min(each.values)), _number(max(each.values))
+    return f"{source}, here {low}" + (f" to {high} by what is left open" if low != high else "")
+
+
+def _number(value: float | int | None) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"

@@ -1,0 +1,80 @@
+"""Claims that experiments decide: no page can say one thing and the other another."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from symgauge.claims.catalogue import catalogue, checks_folder
+from symgauge.claims.log import EvidenceLog
+from symgauge.claims.record import Claim, Verdict
+from symgauge.claims.verdict import decide
+from symgauge.errors import InvalidInput
+from symgauge.experiments import deciding
+from symgauge.experiments.deciding import decided, record_outcome
+from symgauge.experiments.record import Record
+from symgauge.experiments.result import Comparison, Outcome, Result
+
+EXPERIMENTAL = [claim for claim in catalogue(checks_folder()).claims.values() if claim.experiment]
+
+
+@pytest.mark.parametrize("claim", EXPERIMENTAL, ids=lambda claim: claim.id)
+def test_the_verdict_is_that_of_the_outcome(claim: Claim) -> None:
+    found = decided(claim)
+    assert found.outcome is not Outcome.OURS_ONLY
+    if claim.verdict in (Verdict.REPRODUCED, Verdict.NOT_REPRODUCIBLE):
+        assert claim.verdict is found.verdict
+    else:  # the source's own words settle it before any experiment
+        assert claim.verdict is Verdict.INCONSISTENT
+
+
+@pytest.mark.parametrize("place", sorted({claim.check for claim in EXPERIMENTAL}))
+def test_every_check_of_such_a_claim_asks_the_experiment(place: str) -> None:
+    file, _, name = place.partition("::")
+    tree = ast.parse((checks_folder().parent / file).read_text(encoding="utf-8"))
+    (check,) = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name]
+    called = {
+        node.func.id for node in ast.walk(check) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    assert "record_outcome" in called
+
+
+CLAIM = Claim(
+    "toy/t", "toy", "Table 1", "The mean is 1.", Verdict.REPRODUCED, experiment="table-1", quantities=("mean",)
+)
+
+
+@pytest.fixture
+def recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    def record(ours: float) -> Record:
+        numbers = [Comparison("mean", 1.0, ours), Comparison("maximum", 1.0, 9.0)]
+        result = Result("table-1", "Means", "Table 1", "", comparisons=numbers)
+        return Record("toy", "").added(result, 0, None, {"device": "a card"}, "symgauge reproduce toy")
+
+    monkeypatch.setattr(deciding, "recorded", lambda suite: {"small": record(9.0), "paper": record(1.5)})
+
+
+@pytest.mark.usefixtures("recorded")
+def test_the_largest_scale_decides_by_the_quantities_that_bear_on_the_claim(tmp_path: Path) -> None:
+    assert decided(CLAIM).verdict is Verdict.REPRODUCED
+    assert decided(replace(CLAIM, quantities=())).verdict is Verdict.NOT_REPRODUCIBLE
+    log = EvidenceLog([CLAIM, replace(CLAIM, id="toy/other", experiment="", quantities=())])
+    record_outcome(log)
+    assert log.of("toy/other") == ()
+    (found,) = log.of("toy/t")
+    assert decide(CLAIM, [found]).verdict is Verdict.REPRODUCED
+    for said in ("a card", "symgauge reproduce toy", "scale `paper`", "SHA-256"):
+        assert said in found.figures["where"]
+
+
+@pytest.mark.usefixtures("recorded")
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [({"experiment": "table-9"}, "no record of toy has"), ({"quantities": ("median",)}, "no quantity that begins")],
+)
+def test_what_is_not_on_record_decides_nothing(changed, message) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        decided(replace(CLAIM, **changed))
