@@ -104,6 +104,11 @@ def test_averaging(evidence: EvidenceLog) -> None:
         },
         cases=len(mixed),
     )
+    evidence.control(
+        "by the same measure, aligned averages of two that reached it are right",
+        max(x for _, x in results) < 0.1,
+        figures={"aligned, largest error": at_most(max(x for _, x in results), 1e-5)},
+    )
     shuffled = []
     for one, two in pairs(found.taught)[:3]:
         reference = canonicalize(one.parameters).parameters
