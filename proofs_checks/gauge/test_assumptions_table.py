@@ -117,6 +117,11 @@ def test_relaxed_assumption(evidence: EvidenceLog) -> None:
     equal_keys = layer(head(e1, e2, e1, [1, 2]), head([1, 1], e2, e2, [1, -1]))
     meets_a2 = equal_keys.w_q[0].rows == equal_keys.heads * equal_keys.w_v[0].cols
     evidence.audit("a relaxation of A2 holds wherever A2 does", not meets_a2 or apart(*equal_keys.w_k))
+    evidence.control(
+        "a condition that A2 does imply, $d\\le hd_v$, holds at the same point",
+        not meets_a2 or equal_keys.w_q[0].rows <= equal_keys.heads * equal_keys.w_v[0].cols,
+        kind="audit",
+    )
     rng = Random(1)
     wide = [general_matrix(5, 1, rng) for _ in range(4)]
     evidence.exact(
@@ -155,6 +160,13 @@ def test_controllability(evidence: EvidenceLog) -> None:
         counterexample=r"$d = h = 2$, $d_k = 1$, general weights: $[W_Q^{(1)}\mid W_K^{(1)}]$ is invertible (A6), so "
         r"$vW_Q^{(1)} = vW_K^{(1)} = 1$ determines $v$, and $v[W_Q^{(2)}\mid W_K^{(2)}]\ne0$",
         figures={"query and key of head 2": [str(e) for e in active * second]},
+    )
+    wide = [general_matrix(4, 2, rng) for _ in range(2)]  # d = 2 h d_k
+    silent = sp.Matrix([[1, 1, 0, 0]]) * sp.Matrix.hstack(*wide).inv()
+    evidence.control(
+        "with $d = 4$ a token activates head 1 and leaves head 2 without query and key, by the same test",
+        is_zero(silent * wide[1]),
+        kind="exact",
     )
     weights = (sp.zeros(2) * 3).applyfunc(sp.exp)
     share = [weights[i, 0] / sum(weights.row(i)) for i in range(2)]

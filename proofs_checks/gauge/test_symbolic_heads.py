@@ -79,6 +79,15 @@ def test_action(evidence: EvidenceLog) -> None:
         only=action,
     )
     commute = compose(swap, scale) == compose(scale, swap)
+    units = sp.ImmutableMatrix(sp.eye(2)), sp.ImmutableMatrix(sp.eye(3))
+    pure_swap = GaugeElement(*((unit,) * 3 for unit in units), (1, 0, 2))
+    alike = GaugeElement(scale.a[:1] * 3, scale.c[:1] * 3, (0, 1, 2))
+    evidence.control(
+        "with an element that is the same in all heads a swap does commute",
+        compose(pure_swap, alike) == compose(alike, pure_swap),
+        kind="exact",
+        only=product,
+    )
     evidence.audit(
         "a swap of two heads commutes with the continuous factor, as in a direct product", commute, only=product
     )
