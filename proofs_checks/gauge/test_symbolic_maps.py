@@ -103,7 +103,7 @@ def test_alignment(evidence: EvidenceLog) -> None:
         r"wrong one $4\sqrt2$",
     )
     evidence.control(
-        "a point that differs by the permutation and signs that the algorithm does undo, $A = -1$, is brought back",
+        "a point that differs by $A = -1$, which Procrustes on $W_Q$ does undo, is brought back",
         distance(one, algorithm_4(one, (-1, -1, 1, 1))) == 0,
         kind="exact",
     )

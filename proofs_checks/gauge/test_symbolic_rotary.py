@@ -105,7 +105,7 @@ def test_schur_argument(evidence: EvidenceLog) -> None:
     )
     shear = sp.Matrix([[1, 1], [0, 1]])
     evidence.control(
-        r"a shear has one invariant line, and $(1,\pm i)$ do not span it",
+        r"of a shear neither $(1,\pm i)^\top$ spans an invariant line",
         not any((shear * v).T * sp.Matrix([[0, 1], [-1, 0]]) * v == sp.zeros(1) for v in lines),
         kind="exact",
     )
