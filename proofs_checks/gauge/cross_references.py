@@ -1,143 +1,196 @@
-"""What the source's text contains where: sections, pointers, citations inside proofs, symbols, and what it provides."""
+"""What the source's text says where, read from its words: headings, pointers, references inside proofs, symbols."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
+
+from proofs_checks.gauge.reported import TEXT
+from symgauge.claims.source_text import words
+
+# Headings of the appendices, by section. Proposition D.1 and Theorem D.2 stand before section D.1.
+HEADINGS: Mapping[str, str] = {
+    heading.split()[0]: TEXT.quote(heading)
+    for heading in (
+        "B.1 Proof of Sufficiency",
+        "B.6 Completeness of the Gauge Group Characterization",
+        "B.7 Proof of Theorem 3.2: Gauge Group under Head Sharing",
+        "C.1 LayerNorm Compatibility Analysis",
+        "C.2 FEED-FORWARD NETWORK GAUGE STRUCTURE",
+        "C.3 Multi-Layer Direct Product Structure",
+        "C.4 Proof of Corollary 3.5: MoE Router Invariance",
+        "C.5 COMPATIBILITY WITH RESIDUAL, LAYERNORM, AND FFN",
+        "D ROPE COMMUTANT AND REDUCED GAUGE GROUP",
+        "D.1 Proof of Corollary 3.3: ROPE Variant under Head Sharing",
+        "D.2 DIMENSION UNDER SHARING",
+        "E.5 Proof of Corollary 5.2: Hessian Nullspace with Head Sharing",
+        "E.6 Proof of Proposition 5.1",
+        "F EXPERIMENTAL VALIDATION DETAILS",
+        "G.1 Gauge-Fixing Algorithms",
+        "G.4 Computational Complexity",
+    )
+}
+D_BEFORE_SECTIONS = TEXT.between(HEADINGS["D"], HEADINGS["D.1"])
 
 
 class Pointer(NamedTuple):
-    """A sentence that sends the reader elsewhere: from where, to which section, and for what."""
+    """A sentence that sends the reader to a section, and words by which the heading would name the matter."""
 
     origin: str
+    sentence: str
     section: str
-    subject: str
+    names: str
 
 
-# Appendices: section -> what it contains. Proposition D.1, Theorem D.2 and Remark D.3 stand before D.1, in no section.
-CONTENTS: Mapping[str, frozenset[str]] = {
-    section: frozenset(subjects)
-    for section, subjects in {
-        "B.1-B.6": {"maximality"},
-        "B.7": {"group under sharing"},
-        "C.1": {"normalisation keeps the symmetry"},
-        "C.2": {"feed-forward group"},
-        "C.3": {"product over layers"},
-        "C.4": {"router invariance"},
-        "C.5": {"activations unchanged, so residuals, normalisation and feed-forward are compatible"},
-        "D": {"commutant of rotary positions", "reduction of the group"},
-        "D.1": {"rotary group under sharing"},
-        "D.2": {"dimension under sharing"},
-        "E.5": {"Hessian under sharing"},
-        "E.6": {"Hessian kernel"},
-        "F": {"experiments"},
-        "G.1": {"gauge-fixing algorithm"},
-        "G.4": {"complexity"},
-    }.items()
-}
-
-POINTERS = (
-    Pointer("Theorem 3.2", "B.7", "group under sharing"),
-    Pointer("Corollary 3.3", "D.1", "rotary group under sharing"),
-    Pointer("Corollary 3.4", "D.2", "dimension under sharing"),
-    Pointer("Corollary 3.5", "C.4", "router invariance"),
-    Pointer("Theorem 3.6", "B.1-B.6", "maximality"),
-    Pointer("Corollary 3.7", "B.7", "dimension without sharing"),
-    Pointer("Corollary 3.8", "D.1", "commutant of rotary positions"),
-    Pointer("Corollary 3.8", "D.2", "reduction of the group"),
-    Pointer("Corollary 4.1", "C.2", "normalisation keeps the symmetry"),
-    Pointer(
-        "Corollary 4.1",
-        "C.5",
-        "activations unchanged, so residuals, normalisation and feed-forward are compatible",
-    ),
-    Pointer("Lemma 4.2", "C.2", "feed-forward group"),
-    Pointer("Theorem 4.3", "C.3", "product over layers"),
-    Pointer("Proposition 5.1", "E.6", "Hessian kernel"),
-    Pointer("Corollary 5.2", "E.5", "Hessian under sharing"),
-    Pointer("§6", "F", "experiments"),
-    Pointer("§7.2", "G.1", "gauge-fixing algorithm"),
-    Pointer("§7.2", "G.1", "complexity"),
+POINTERS = tuple(
+    Pointer(origin, TEXT.quote(sentence), section, names)
+    for origin, sentence, section, names in (
+        ("Theorem 3.2", "Full proof in Appendix B.7.", "B.7", "Theorem 3.2"),
+        ("Corollary 3.3", "Full proof in Appendix D.1.", "D.1", "Corollary 3.3"),
+        ("Corollary 3.4", "Full proof in Appendix D.2.", "D.2", "dimension"),
+        ("Corollary 3.5", "Full proof in Appendix C.4.", "C.4", "Corollary 3.5"),
+        ("Theorem 3.6", "Complete proof in Appendices B.1–B.6.", "B.6", "completeness"),
+        ("Corollary 3.7", "Dimension count in Appendix B.7.", "B.7", "dimension"),
+        ("Corollary 3.8", "See Appendix D.1 (commutant)", "D.1", "commutant"),
+        ("Corollary 3.8", "and Appendix D.2 (group reduction).", "D.2", "reduction"),
+        ("Corollary 4.1", "LayerNorm preserves the symmetry in both variants; see Appendix C.2.", "C.2", "LayerNorm"),
+        ("Corollary 4.1", "Details in Appendix C.5.", "C.5", "LayerNorm"),
+        ("Lemma 4.2", "Proof in Appendix C.2.", "C.2", "feed-forward"),
+        ("Theorem 4.3", "Proof in Appendix C.3.", "C.3", "product"),
+        ("Proposition 5.1", "Proof in Appendix E.6.", "E.6", "Proposition 5.1"),
+        ("Corollary 5.2", "Full proof in Appendix E.5.", "E.5", "Corollary 5.2"),
+        ("§6", "Complete protocols and extended results appear in Appendix F.", "F", "experimental"),
+        ("§7.2", "Implementation algorithms … appear in Appendix G.1.", "G.1", "algorithms"),
+        ("§7.2", "complexity analysis appear in Appendix G.1.", "G.1", "complexity"),
+    )
 )
 
-# What each statement's proof (or assumption) refers to. Theorem 3.6 assumes A5, which Table 1 rests on Corollary 4.1.
-CITES: Mapping[str, frozenset[str]] = {
-    statement: frozenset(cited)
-    for statement, cited in {
-        "Theorem 3.6": {"A5", "A6", "Lemma B.1", "Theorem B.8"},
-        "A5": {"Corollary 4.1"},
-        "Corollary 4.1": {"Theorem C.1"},
-        "Theorem C.1": {"Theorem 3.6"},
-        "Theorem B.8": {"Lemma B.2", "Lemma B.3", "Theorem B.5", "Lemma B.6"},
-        "Corollary B.9": {"Theorem B.8"},
-        "Corollary B.4": {"Lemma B.3"},
-        "Lemma B.3": {"Lemma B.2"},
-        "Theorem B.5": {"Lemma B.2", "A6"},
-        "Lemma B.6": {"(42)", "A6"},
-        "(42)": {"(29)"},
-        "Lemma B.2": {"(29)", "Proposition A.1"},
-        "(29)": {"A6"},
-        "A6": {"Proposition A.1"},
-    }.items()
-}
+
+class Reference(NamedTuple):
+    """A printed reference: what rests on what, and the words that say so (or, for a formula, print it)."""
+
+    statement: str
+    cited: str
+    sentence: str
+
+
+REFERENCES = tuple(
+    Reference(statement, cited, TEXT.quote(sentence))
+    for statement, cited, sentence in (
+        ("Theorem 3.6", "A5", "Transformer family satisfying assumptions A1-A6, the gauge group"),
+        ("Theorem 3.6", "A6", "Transformer family satisfying assumptions A1-A6, the gauge group"),
+        ("Theorem 3.6", "Lemma B.1", "Complete proof in Appendices B.1–B.6."),
+        ("Theorem 3.6", "Theorem B.8", "Complete proof in Appendices B.1–B.6."),
+        ("A5", "Corollary 4.1", "placement does not break MHA gauge invariance (see Corollary 4.1)"),
+        ("Corollary 4.1", "section C.2", "see Appendix C.2. Details in Appendix C.5."),
+        ("Corollary 4.1", "section C.5", "see Appendix C.2. Details in Appendix C.5."),
+        ("Theorem C.1", "Theorem 3.6", "by Theorem 3.6. Therefore, the input to LayerNorm is"),
+        ("Theorem B.8", "Lemma B.2", "By Lemma B.2 (Attention Weight Identifiability), this invariance implies"),
+        ("Theorem B.8", "Lemma B.3", "By Lemma B.3 (Lie Algebra Characterization), any continuous"),
+        ("Theorem B.8", "Theorem B.5", "By Theorem B.5 (Factorization), any gauge transformation must factor"),
+        ("Theorem B.8", "Lemma B.6", "By Lemma B.6 (Block-Diagonality), transformations cannot mix"),
+        ("Corollary B.9", "Theorem B.8", r"By Theorem B.8, $G(\theta) = G_{\text{max}}$"),
+        ("Corollary B.4", "Lemma B.3", "The infinitesimal generators from Lemma B.3 yield"),
+        ("Lemma B.3", "Lemma B.2", "By Lemma B.2, attention weights are preserved up to a fixed permutation"),
+        ("Theorem B.5", "Lemma B.2", "By Lemma B.2, attention weights are preserved up to permutation"),
+        ("Theorem B.5", "A6", "can be varied independently by assumption A6"),
+        ("Lemma B.6", "A6", "By assumption A6, we can construct inputs"),
+        ("Lemma B.2", "A6", "Using the head isolation property from assumption A6, for each head"),
+        ("Lemma B.2", "Proposition A.1", "density of isolating inputs (established in Proposition A.1)"),
+        ("Lemma B.2", "(29)", r"we can construct inputs … for all } j \neq i (29)"),
+        ("A6", "Proposition A.1", "the head-wise attention controllability condition A6 holds"),
+    )
+)
 
 # §1 and §10: the arguments called independent, and where each is made.
 ARGUMENTS = {"Lie algebra": "Lemma B.3", "identifiability": "Lemma B.2", "factorisation": "Theorem B.5"}
 
-# Symbols: meaning -> where it is introduced with that meaning.
+# Symbols: meaning -> the words that introduce them with it.
 SYMBOLS: Mapping[str, Mapping[str, str]] = {
-    "L": {"number of layers": "Theorem 4.3", "loss": "§5.1"},
-    "X": {"input sequence": "§2.1", "element of the Lie algebra": "§5.1"},
-    "g": {"number of key/value groups": "§2.2", "element of the group": "§5.1"},
-    "A_i": {"output of a head": "(2)", "element of GL(d_k)": "Definition 3.1"},
-    "σ": {"permutation of heads": "Definition 3.1", "standard deviation": "(52)"},
-    "θ": {"parameters": "Lemma B.1", "rotation angle": "Proposition D.1"},
-    "R_pos": {"one rotation for a whole matrix": "(4)", "one rotation per position": "(5)"},
-    "W_O": {"stacked output matrix": "(3)"},
-    "m": {"map from heads to groups": "§2.2"},
+    symbol: {meaning: TEXT.quote(sentence) for meaning, sentence in meanings.items()}
+    for symbol, meanings in {
+        "L": {
+            "number of layers": "For an L-layer Transformer, the gauge group factors as",
+            "loss": r"they preserve the loss: $L(g(\theta)) = L(\theta)$",
+        },
+        "X": {
+            "input sequence": r"For input $X \in \mathbb{R}^{n \times d_{\text{model}}}$ representing a sequence",
+            "element of the Lie algebra": r"$g_t = \exp(tX)$ where $X \in \mathfrak{g}_{\text{max}}$",
+        },
+        "g": {
+            "number of key/value groups": "partitioned into g K/V groups",
+            "element of the group": r"for all $g \in G_{\text{max}}$",
+        },
+        "A_i": {
+            "output of a head": r"The scaled dot-product attention for head i is $$A_i(X) =",
+            "element of GL(d_k)": r"consists of transformations parametrized by $(A_i, C_i) \in",
+        },
+        "σ": {
+            "permutation of heads": r"permutations $\sigma \in S_h$",
+            "standard deviation": r"$\mu(z)$ and $\sigma(z)$ are the mean and standard deviation",
+        },
+        "θ": {
+            "parameters": r"$\theta \in \Theta_0$, and inputs $X",
+            "rotation angle": r"Let $R(\theta) =",
+        },
+        "R_pos": {
+            "one rotation for a whole matrix": r"$Q_i R_{\text{pos}}",
+            "one rotation per position": r"$[A, R_{\text{pos}}] = 0 \text{ for all positions}",
+        },
+        "W_O": {"stacked output matrix": r"with $W_O \in \mathbb{R}^{(hd_v) \times d_{\text{model}}}$ partitioned"},
+        "m": {"map from heads to groups": r"by a surjection $m: \{1"},
+    }.items()
 }
 
-# The symbol G(θ) for "the gauge group of θ": where it is used, and where it is defined.
-GROUP_OF_A_POINT: Mapping[str, tuple[str, ...]] = {
-    "used": ("Lemma B.3", "Corollary B.4", "Corollary B.9"),
-    "defined": (),
-}
-
-# The reproducibility statement and what experiments need: item -> where the text gives it.
-PROVIDED: Mapping[str, str] = {
-    "hardware and software versions": "F.1.1",
-    "precision and random seed": "F.1.1",
-    "sizes and batch sizes of the three configurations": "F.1.2",
-    "distribution of the transformations": "F.1.3",
-    "the scripts themselves, or where to get them": "",
-    "sequence length": "",
-    "distribution of weights and inputs": "",
-    "biases and masks": "",
-    "dataset and preprocessing of the trained checkpoints": "",
-    "optimiser, learning rate and steps of their training": "",
-    "how critical points were found and their spectra computed (Table 7)": "",
-    "norm of the generator and range of $t$ along the path (Figures 1–3)": "",
-    "data on layer-wise accumulation (F.6.2)": "",
-}
+# The symbol G(θ) for "the gauge group of θ": sentences that use it, and words by which a text defines a symbol.
+USES = tuple(
+    map(
+        TEXT.quote,
+        (
+            r"the Lie algebra of the gauge group $G(\theta)$ equals",
+            r"The connected component of the identity of the gauge group equals $G(\theta)^0",
+            r"Any group H of parameter symmetries satisfies $H \subseteq G(\theta)$",
+        ),
+    )
+)
+DEFINING = ("define {}", "denote by {}", "let {}", "{} denotes", "{} consists of", "{} is the group")
 
 
-def reached(start: str, cites: Mapping[str, frozenset[str]] = CITES) -> frozenset[str]:
-    """Everything that a statement rests on, through any number of citations; itself only if it lies on a circle."""
+def cites(references: Sequence[Reference] = REFERENCES) -> dict[str, frozenset[str]]:
+    """Statement -> what it refers to."""
+    return {
+        statement: frozenset(each.cited for each in references if each.statement == statement)
+        for statement in dict.fromkeys(each.statement for each in references)
+    }
+
+
+def reached(start: str, graph: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """Everything that a statement rests on, through any number of references; itself only if it lies on a circle."""
     found: set[str] = set()
-    waiting = list(cites.get(start, ()))
+    waiting = list(graph.get(start, ()))
     while waiting:
         statement = waiting.pop()
         if statement not in found:
             found.add(statement)
-            waiting.extend(cites.get(statement, ()))
+            waiting.extend(graph.get(statement, ()))
     return frozenset(found)
 
 
+def names(heading: str, matter: str) -> bool:
+    """Whether a heading has the words, one after the other."""
+    return f" {' '.join(words(matter))} " in f" {' '.join(words(heading))} "
+
+
 def astray(pointer: Pointer) -> bool:
-    """Whether the section pointed to does not contain what it is pointed to for."""
-    return pointer.subject not in CONTENTS[pointer.section]
+    """Whether the heading of the section pointed to does not name what it is pointed to for."""
+    return not names(HEADINGS[pointer.section], pointer.names)
 
 
-def holding(subject: str) -> list[str]:
-    """The sections that contain a subject."""
-    return sorted(section for section, subjects in CONTENTS.items() if subject in subjects)
+def named(matter: str) -> list[str]:
+    """The sections whose heading names a matter."""
+    return [section for section, heading in HEADINGS.items() if names(heading, matter)]
+
+
+def definitions(symbol: str) -> int:
+    """How often the text defines a symbol, by the usual words."""
+    return sum(TEXT.count(form.format(symbol)) for form in DEFINING)

@@ -34,6 +34,12 @@ def wiring(heads: int, groups: int) -> tuple[int, ...]:
     return tuple(i // (heads // groups) for i in range(heads))
 
 
+def wiring_along(m: Sequence[int], relabeling: Relabeling) -> tuple[int, ...]:
+    """τ⁻¹∘m∘σ: the group of head i once it has the queries of σ(i), and group r the keys of τ(r)."""
+    sigma, tau = relabeling
+    return tuple(tau.index(m[sigma[i]]) for i in range(len(m)))
+
+
 class EnumeratedLayer:
     """A layer over GF(p), and the output of every query head on every group, from which all relabelings are sums.
 
@@ -60,6 +66,12 @@ class EnumeratedLayer:
         """Whether head i, now with the queries of σ(i) and the keys of τ(m(i)), gives the same sum over heads."""
         sigma, tau = relabeling
         read = torch.tensor([tau[r] for r in self.wiring])
+        return bool(torch.equal(self.heads[torch.tensor(sigma), read].sum(0) % self.prime, self.values))
+
+    def keeps_with_wiring(self, relabeling: Relabeling) -> bool:
+        """The same with m relabelled along, so that the queries of σ(i) read the keys they always read."""
+        sigma, tau = relabeling
+        read = torch.tensor([tau[r] for r in wiring_along(self.wiring, relabeling)])
         return bool(torch.equal(self.heads[torch.tensor(sigma), read].sum(0) % self.prime, self.values))
 
     def keeps_in_full(self, relabeling: Relabeling) -> bool:

@@ -43,21 +43,27 @@ def departures(a: Architecture) -> list[str]:
 def test_models_covered(evidence: EvidenceLog) -> None:
     family, sharing = "sec2-1", "tab1-A1"
     outside = {name: departures(preset(name)) for name in FAMILY}
-    evidence.audit(
-        "models named that are not of the family",
-        figures={"models": equal([name for name, why in outside.items() if why], [])},
+    evidence.exact(
+        "models named that leave the family",
+        not any(outside.values()),
+        counterexample="LLaMA-3-8B: RMSNorm, a gated network (SwiGLU), and 32 query heads on 8 key and value heads",
+        figures={"models": [name for name, why in outside.items() if why]},
         cases=len(FAMILY),
         only=family,
     )
     members = [name for name, why in outside.items() if not why]
-    evidence.audit(
-        "which belong to it, and why the others do not",
+    evidence.exact(
+        "which belong to it by their published configurations, and why the others do not",
         on="correction",
         figures={
             "members": equal(members, ["gpt2", "bert-base", "gpt2-xl"]),
             "others": [f"{name}: {', '.join(why)}" for name, why in outside.items() if why],
         },
         only=family,
+    )
+    other = preset("gpt2").replace(norm="rms", norm_offset=False)
+    evidence.control(
+        "GPT-2 with RMSNorm is seen to leave it", departures(other) == ["no LayerNorm"], kind="exact", only=family
     )
     names = ("llama-3-8b", "mistral-7b", "qwen2.5-7b", "gemma-2-9b", "falcon-7b")
     grouped = {name: (preset(name).heads, preset(name).groups) for name in names}
@@ -67,6 +73,13 @@ def test_models_covered(evidence: EvidenceLog) -> None:
         counterexample="LLaMA-3-8B: 32 query heads read 8 key and value heads",
         figures={"heads and groups": [f"{name}: {h}, {g}" for name, (h, g) in grouped.items()]},
         cases=len(grouped),
+        only=sharing,
+    )
+    plain = [preset(name) for name in ("gpt2", "bert-base", "llama-2-7b")]
+    evidence.control(
+        "GPT-2, BERT and LLaMA-2-7B share none",
+        all(a.heads == a.groups for a in plain),
+        kind="exact",
         only=sharing,
     )
     found = census([shared(s) for s in SIZES[:3]], lambda a: a.groups * (a.d_k**2 + a.d_v**2))
@@ -104,6 +117,11 @@ def test_relaxed_assumption(evidence: EvidenceLog) -> None:
     equal_keys = layer(head(e1, e2, e1, [1, 2]), head([1, 1], e2, e2, [1, -1]))
     meets_a2 = equal_keys.w_q[0].rows == equal_keys.heads * equal_keys.w_v[0].cols
     evidence.audit("a relaxation of A2 holds wherever A2 does", not meets_a2 or apart(*equal_keys.w_k))
+    evidence.control(
+        "a condition that A2 does imply, $d\\le hd_v$, holds at the same point",
+        not meets_a2 or equal_keys.w_q[0].rows <= equal_keys.heads * equal_keys.w_v[0].cols,
+        kind="audit",
+    )
     rng = Random(1)
     wide = [general_matrix(5, 1, rng) for _ in range(4)]
     evidence.exact(
@@ -142,6 +160,13 @@ def test_controllability(evidence: EvidenceLog) -> None:
         counterexample=r"$d = h = 2$, $d_k = 1$, general weights: $[W_Q^{(1)}\mid W_K^{(1)}]$ is invertible (A6), so "
         r"$vW_Q^{(1)} = vW_K^{(1)} = 1$ determines $v$, and $v[W_Q^{(2)}\mid W_K^{(2)}]\ne0$",
         figures={"query and key of head 2": [str(e) for e in active * second]},
+    )
+    wide = [general_matrix(4, 2, rng) for _ in range(2)]  # d = 2 h d_k
+    silent = sp.Matrix([[1, 1, 0, 0]]) * sp.Matrix.hstack(*wide).inv()
+    evidence.control(
+        "with $d = 4$ a token activates head 1 and leaves head 2 without query and key, by the same test",
+        is_zero(silent * wide[1]),
+        kind="exact",
     )
     weights = (sp.zeros(2) * 3).applyfunc(sp.exp)
     share = [weights[i, 0] / sum(weights.row(i)) for i in range(2)]

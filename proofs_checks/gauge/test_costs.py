@@ -66,6 +66,11 @@ def test_gauge_fixing(evidence: EvidenceLog) -> None:
         counterexample=r"$d_k = d_v = 64$, $d = 64h$, $h \to \infty$: the cost is more than $h$ times the reported "
         r"order.",
     )
+    evidence.control(
+        "over the corrected order it does stay bounded along the same sizes",
+        growth(GAUGE_FIXING, h * d * (d_k**2 + d_v**2), family).is_finite,
+        kind="proof",
+    )
     evidence.proof(
         "cost $\\le 5$ times the corrected order",
         bounded_by(GAUGE_FIXING, h * d * (d_k**2 + d_v**2), 5),
@@ -84,6 +89,11 @@ def test_alignment(evidence: EvidenceLog) -> None:
         figures={"limits": list(map(str, limits))},
         counterexample=r"$d_k = d_v = h$, $d = h^2$, $h \to \infty$: the distances alone cost $2h^5$, against an "
         r"order of $2h^4 + h^3$.",
+    )
+    evidence.control(
+        "the assignment itself does stay bounded along the same sizes",
+        growth(h**3, order, family).is_finite,
+        kind="proof",
     )
     total = h**3 + DISTANCES + PROCRUSTES + GAUGE_FIXING
     corrected = h**3 + h**2 * d * d_k + h * d * (d_k**2 + d_v**2)
@@ -119,4 +129,11 @@ def test_share_of_a_forward_pass(evidence: EvidenceLog) -> None:
             "38 sequences": at_least(38 * forward, 1000 * transform),
             "37 sequences": at_most(37 * forward, 1000 * transform),
         },
+    )
+    long = {**TYPICAL, n: 64 * TYPICAL[n]}
+    share = 100 * TRANSFORM.subs(TYPICAL) / FORWARD.subs(long)
+    evidence.control(
+        "against a sequence of 32,768 tokens it is below 0.1 %, by the same count",
+        kind="exact",
+        figures={"percent": at_most(round(float(share), 3), 0.1)},
     )

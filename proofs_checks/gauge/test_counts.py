@@ -83,6 +83,12 @@ def test_redundancy_is_not_proportional(evidence: EvidenceLog) -> None:
         "the shares that §7.1's own counts give, to a tenth of a percent",
         figures={"percent, GPT-3 against base": equal(f"{large:.1f}", f"{base:.1f}")},
     )
+    doubled = 100 * 2 * BASE_LAYERS * gauge_dimension(*BASE[:3]) / (2 * BASE_PARAMETERS)
+    evidence.control(
+        "a base model of twice the layers and parameters has the same share",
+        kind="audit",
+        figures={"percent": equal(f"{doubled:.1f}", f"{base:.1f}")},
+    )
     shares = {"base": equal(f"{base:.2f}", "1.07"), "GPT-3": equal(f"{large:.3f}", "0.173")}
     evidence.audit("the shares in percent", on="correction", figures=shares)
 

@@ -130,7 +130,7 @@ def test_independence_of_blocks(evidence: EvidenceLog) -> None:
         r"for every size: $PW_OW_O^+$ is $P$ as $W_OW_O^+ = I$, and $W_OW_O^+$ if $PW_O = W_O$",
         proves(lambda: prove_equal(mixing * outputs * right, mixing, by_rank))
         and proves(lambda: prove_equal(mixing * outputs * right, outputs * right, kept)),
-        on="correction",
+        on="condition",
     )
     rng, solutions = Random(6), []
     for size in (2, 4):
@@ -139,7 +139,7 @@ def test_independence_of_blocks(evidence: EvidenceLog) -> None:
         solutions.append(len(system.nullspace()))
     evidence.exact(
         r"dimension of $\{P-I: PW_O = W_O\}$ at general invertible $W_O$",
-        on="correction",
+        on="condition",
         figures={"dimensions": equal(solutions, [0, 0])},
         cases=2,
     )

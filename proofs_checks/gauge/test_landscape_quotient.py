@@ -11,7 +11,7 @@ from proofs_checks.support.attention_points import general_layer
 from proofs_checks.support.census import census, describe
 from proofs_checks.support.explicit_attention import same
 from proofs_checks.support.small_architectures import ALONE
-from proofs_checks.support.symbolic_evidence import proves
+from proofs_checks.support.symbolic_evidence import is_zero, proves
 from symgauge.accounting import account
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, checks, equal
@@ -96,6 +96,12 @@ def test_permutations_are_no_paths(evidence: EvidenceLog) -> None:
         "distance between the end of the path and its limit from the left, for a swap of two heads of an integer layer",
         figures={"jump": equal(str(gap), "0")},
         counterexample=r"the path stays at $\theta$ for $t<1$ and is $\theta\cdot\sigma\ne\theta$ at $t = 1$",
+    )
+    straight = start + t * (end - start)
+    evidence.control(
+        "the straight segment has no jump, by the same measure",
+        is_zero(straight.subs(t, 1) - straight.applyfunc(lambda entry: sp.limit(entry, t, 1, "-"))),
+        kind="audit",
     )
     m_1, m_2 = sp.symbols("m_1 m_2", real=True)
     discriminant = (m_1 + m_2) ** 2 - 4 * m_1 * m_2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from proofs_checks.gauge.reported import interval
+from proofs_checks.gauge.reported import exact, interval, read
 from symgauge.claims import EvidenceLog, checks, equal
 
 WIDTH = 768
@@ -24,7 +24,10 @@ def squared_output(first: int) -> Fraction:
 
 @checks("eq-65..68")
 def test_moments(evidence: EvidenceLog) -> None:
-    reported = {2: ("0.0026", "0.0721"), 1: ("0.0013", "0.0361")}
+    reported = {
+        first: (*read(rf"\mu({point}) = {first}/768 \approx {mean}"), *read(rf"\approx {deviation}"))
+        for first, point, mean, deviation in ((2, "Mx_1", "0.0026", "0.0721"), (1, "x_1", "0.0013", "0.0361"))
+    }
     for first, (mean_text, deviation_text) in reported.items():
         mean, variance = moments(first)
         low, high = interval(deviation_text)
@@ -37,11 +40,18 @@ def test_moments(evidence: EvidenceLog) -> None:
 
 @checks("C.3-val")
 def test_values(evidence: EvidenceLog) -> None:
+    moved = read(r"The first component of LN($Mx_1$) equals $(2-2/768)/0.0721 \approx 27.71$")[1]
+    start = read(r"The first component equals $(1 - 1/768)/0.0361 \approx 27.67$")[1]
     evidence.audit(
-        "(66) is twice (68), so the two quotients are one number",
-        figures={"first components": equal("27.71", "27.67")},
+        "(66) is twice (68), so the two quotients are one number", figures={"first components": equal(moved, start)}
     )
-    for first, text in ((2, "27.71"), (1, "27.67")):
+    factor, doubled = read(r"first component $2 \times 27.67 = 55.34$")
+    evidence.control(
+        "the product is that of the printed number",
+        kind="audit",
+        figures={"2 ×": equal(str(2 * exact(factor)), str(exact(doubled)))},
+    )
+    for first, text in ((2, moved), (1, start)):
         low, high = interval(text)
         evidence.audit(f"the number rounds to {text}", low**2 <= squared_output(first) <= high**2)
     squares = {"LN(Mx)": equal(str(squared_output(2)), "767"), "LN(x)": equal(str(squared_output(1)), "767")}

@@ -69,6 +69,11 @@ def test_layer_norm(evidence: EvidenceLog) -> None:
     ours = norm_output(exact(z), exact(gain), exact(offset))
     theirs = exact(F.layer_norm(z, (6,), gain, offset, eps=0.0))
     evidence.numeric("torch's layer_norm in float64", figures={"difference": at_most(gap(theirs, ours), 1e-13)})
+    with_epsilon = exact(F.layer_norm(z, (6,), gain, offset, eps=1e-5))
+    evidence.control(
+        r"torch's layer_norm with $\varepsilon = 10^{-5}$",
+        figures={"difference": at_least(gap(with_epsilon, ours), 1e-9)},
+    )
 
 
 @checks("eq-55..56")

@@ -12,8 +12,11 @@ from torch.nn import functional as F
 
 from proofs_checks.gauge.algebra.activations import gelu, homogeneous_scales, odd_part_excess, x
 from proofs_checks.gauge.feed_forward_network import Network, record_signed_permutations
+from proofs_checks.support.census import census
+from proofs_checks.support.small_architectures import ALONE
 from proofs_checks.support.symbolic_evidence import record_identity
-from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
+from symgauge.architecture import Architecture
+from symgauge.claims import EvidenceLog, at_most, checks, equal
 from symgauge.exact.dimension import dimension
 from symgauge.exact.probes import Vectors
 
@@ -79,30 +82,24 @@ def test_lemma_of_permutations(evidence: EvidenceLog) -> None:
 
 @checks("sec8-1")
 def test_fully_connected_networks(evidence: EvidenceLog) -> None:
+    record_identity(evidence, "hidden_permutation")
     widths = ((2, 4, 3), (3, 4, 2, 1))
-    hidden = [sum(w[1:-1]) for w in widths]
-    relu = nullities(widths, F.relu)
-    z = sp.Symbol("z", real=True)
-    scaled = [sp.simplify(sp.Max(2 * z, 0) / 2 - sp.Max(z, 0)).subs(z, value) for value in (-3, 0, 5)]
-    evidence.exact(
-        "fully connected networks have no continuous symmetry",
-        scaled != [0, 0, 0] or relu == [0] * len(widths),
-        counterexample=r"one ReLU unit: $(w,b,v)\mapsto(2w,2b,\tfrac12v)$; exact nullity 4 and 6, the numbers of "
-        r"hidden units of $(2,4,3)$ and $(3,4,2,1)$",
-        figures={"widths": [list(w) for w in widths], "nullity": relu, "hidden units": hidden},
-        cases=len(widths),
-    )
-    record_identity(evidence, "hidden_permutation", on="condition")
-    record_identity(evidence, "tanh_signs", on="condition")
     smooth = {name: nullities(widths, f) for name, f in (("gelu", F.gelu), ("silu", F.silu), ("tanh", torch.tanh))}
     evidence.exact(
-        "exact nullity 0 with GELU, SiLU and tanh, one hidden layer and two",
-        on="condition",
+        "what permutes neurons is a finite group: exact nullity 0 with GELU, SiLU and tanh, one hidden layer and two",
         figures={name: equal(found, [0, 0]) for name, found in smooth.items()},
         cases=3 * len(widths),
     )
+    layers = [Architecture(w, 2, k, v, context=3, **ALONE) for w, k, v in ((4, 1, 2), (5, 2, 1))]
+    found = census(layers, lambda a: a.heads * (a.d_k**2 + a.d_v**2))
+    evidence.exact(
+        "attention layers have $h(d_k^2+d_v^2)$ dimensions, nothing unexplained",
+        figures=found.figures,
+        cases=found.cases,
+    )
+    relu = nullities(widths, F.relu)
     evidence.control(
-        "the same count with ReLU finds the rescalings",
+        "the same count with ReLU finds a rescaling for every hidden unit",
         kind="exact",
-        figures={"smallest nullity": at_least(min(relu), 1), "nullity": equal(relu, hidden)},
+        figures={"nullity": equal(relu, [sum(w[1:-1]) for w in widths])},
     )

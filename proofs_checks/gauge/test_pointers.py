@@ -1,4 +1,4 @@
-"""Pointers, citations, symbols and materials: does the text hold what it says it holds, and where?"""
+"""Pointers, references, symbols and materials: does the text hold what it says it holds, and where?"""
 
 from __future__ import annotations
 
@@ -6,32 +6,33 @@ import sympy as sp
 
 from proofs_checks.gauge.cross_references import (
     ARGUMENTS,
-    CITES,
-    CONTENTS,
-    GROUP_OF_A_POINT,
+    D_BEFORE_SECTIONS,
+    HEADINGS,
     POINTERS,
-    PROVIDED,
+    REFERENCES,
     SYMBOLS,
+    USES,
+    Reference,
     astray,
-    holding,
+    cites,
+    definitions,
+    named,
     reached,
 )
+from proofs_checks.gauge.reported import SPECTRUM_METHODS, TEXT
 from proofs_checks.support.algebra.group import act, invariants, random_element
+from proofs_checks.support.symbolic_evidence import record_identity
 from symgauge.claims import EvidenceLog, at_least, checks, equal
 from symgauge.symbolic.dimensions import gqa, mha
 from symgauge.symbolic.tangent import random_attention
 
 
-def astray_from(origin: str) -> list[str]:
-    return sorted(p.section for p in POINTERS if p.origin == origin and astray(p))
-
-
 def audit_pointers(evidence: EvidenceLog, origin: str, only: str) -> None:
-    total = sum(p.origin == origin for p in POINTERS)
+    from_here = [p for p in POINTERS if p.origin == origin]
     evidence.audit(
-        f"pointers of {origin} that miss what they name",
-        figures={"sections": equal(astray_from(origin), [])},
-        cases=total,
+        f"pointers of {origin} to a section whose heading does not name what they are for",
+        figures={"sections": equal([p.section for p in from_here if astray(p)], [])},
+        cases=len(from_here),
         only=only,
     )
 
@@ -49,12 +50,11 @@ def test_pointers(evidence: EvidenceLog) -> None:
         figures={"pointers": len(POINTERS), "astray": sum(map(astray, POINTERS))},
     )
     evidence.audit(
-        "sections with a count of the dimension",
+        "sections whose heading names a dimension",
         on="correction",
         only=count,
-        figures={"without sharing": equal(holding("dimension without sharing"), []),
-                 "with sharing": equal(holding("dimension under sharing"), ["D.2"])},
-    )  # fmt: skip
+        figures={"sections": equal(named("dimension"), ["D.2"]), "heading": HEADINGS["D.2"]},
+    )
     g, h = sp.symbols("g h", integer=True, positive=True)
     evidence.proof(
         r"$g(d_k^2+d_v^2)$ at $g = h$ is $h(d_k^2+d_v^2)$, as an identity of polynomials",
@@ -62,54 +62,68 @@ def test_pointers(evidence: EvidenceLog) -> None:
         on="correction",
         only=count,
     )
-    places = [holding(s) for s in ("commutant of rotary positions", "reduction of the group")]
+    titles = ("Proposition D.1 (RoPE commutant", "Theorem D.2 (RoPE gauge group reduction)")
     evidence.audit(
-        "where commutant and reduction are, and what the sections D.1 and D.2 hold",
+        "before section D.1 stand the two statements of these names",
         on="correction",
         only=rotary,
         figures={
-            "places": equal(places, [["D"], ["D"]]),
-            "sections": equal(
-                [sorted(CONTENTS[s]) for s in ("D.1", "D.2")],
-                [["rotary group under sharing"], ["dimension under sharing"]],
-            ),
+            "statements": equal([D_BEFORE_SECTIONS.count(title) for title in titles], [1, 1]),
+            "sections": [HEADINGS["D.1"], HEADINGS["D.2"]],
         },
     )
     evidence.audit(
-        "where it is shown",
+        "Theorem C.1 stands in section C.1",
         on="correction",
         only=norm,
-        figures={"section": equal(holding("normalisation keeps the symmetry"), ["C.1"])},
+        figures={"times": equal(TEXT.between(HEADINGS["C.1"], HEADINGS["C.2"]).count("Theorem C.1 (LayerNorm"), 1)},
     )
+
+
+def circle(graph: dict[str, frozenset[str]]) -> list[str]:
+    """The statements that rest on themselves."""
+    return [statement for statement in graph if statement in reached(statement, graph)]
 
 
 @checks("x-4", "intro-4")
 def test_citations(evidence: EvidenceLog) -> None:
-    circle, arguments = "x-4", "intro-4"
+    invariance, arguments = "x-4", "intro-4"
+    graph = cites()
+    for name in ("query_key", "value_output"):
+        record_identity(evidence, name, only=invariance)
     evidence.audit(
-        "statements that rest on themselves, in the order of citation",
-        figures={"circle": equal([s for s in CITES if s in reached(s)], [])},
-        cases=len(CITES),
-        only=circle,
+        "the proof of Theorem 3.6 includes B.1, where the invariance is shown, and along printed references no "
+        "statement rests on itself",
+        "Lemma B.1" in reached("Theorem C.1", graph),
+        figures={"circle": equal(circle(graph), [])},
+        cases=len(REFERENCES),
+        only=invariance,
     )
-    repaired = {**CITES, "Theorem C.1": frozenset({"Lemma B.1"})}
-    evidence.audit(
-        "with Lemma B.1 cited in Theorem C.1 there is no circle",
-        on="correction",
-        figures={"circle": equal([s for s in repaired if s in reached(s, repaired)], [])},
-        only=circle,
+    repaired = (*REFERENCES, Reference("Corollary 4.1", "Theorem C.1", ""))
+    evidence.control(
+        "if Corollary 4.1 pointed to Theorem C.1, as it should, there would be a circle",
+        kind="audit",
+        figures={"circle": equal(circle(cites(repaired)), ["Theorem 3.6", "A5", "Corollary 4.1", "Theorem C.1"])},
+        only=invariance,
     )
-    resting = sorted(name for name, at in ARGUMENTS.items() if reached(at) & (set(ARGUMENTS.values()) - {at}))
+    resting = sorted(name for name, at in ARGUMENTS.items() if reached(at, graph) & (set(ARGUMENTS.values()) - {at}))
     evidence.audit(
         "arguments that rest on another of the three",
         figures={"arguments": equal(resting, [])},
         cases=len(ARGUMENTS),
         only=arguments,
     )
+    alone = {name for name in graph if not reached(name, graph) & set(ARGUMENTS.values())}
+    evidence.control(
+        "Proposition A.1's condition, by the same search, rests on none of them",
+        "A6" in alone,
+        kind="audit",
+        only=arguments,
+    )
     evidence.audit(
         "arguments that rest on (29)",
         on="correction",
-        figures={"arguments": equal(sum("(29)" in reached(at) for at in ARGUMENTS.values()), len(ARGUMENTS))},
+        figures={"arguments": equal(sum("(29)" in reached(at, graph) for at in ARGUMENTS.values()), len(ARGUMENTS))},
         only=arguments,
     )
     p = sp.symbols("p0:3", real=True)
@@ -128,12 +142,17 @@ def test_citations(evidence: EvidenceLog) -> None:
 def test_symbols(evidence: EvidenceLog) -> None:
     several = [symbol for symbol, meanings in SYMBOLS.items() if len(meanings) > 1]
     evidence.audit("symbols with several meanings", figures={"symbols": equal(several, [])}, cases=len(SYMBOLS))
+    evidence.control(
+        "symbols that are introduced once",
+        kind="audit",
+        figures={"symbols": equal([symbol for symbol in SYMBOLS if symbol not in several], ["W_O", "m"])},
+    )
     evidence.audit(
-        "their meanings, with the places that introduce them",
+        "their meanings, with the lines that introduce them",
         on="correction",
         figures={
             "number": equal([len(SYMBOLS[s]) for s in several], [2] * 7),
-            "places": [f"{s}: {', '.join(SYMBOLS[s].values())}" for s in several],
+            "lines": [f"{s}: {', '.join(str(TEXT.line(words)) for words in SYMBOLS[s].values())}" for s in several],
         },
     )
 
@@ -145,8 +164,11 @@ def affine_step(shift: int) -> sp.Matrix:
 
 @checks("x-6")
 def test_group_of_a_point(evidence: EvidenceLog) -> None:
-    used, defined = (len(GROUP_OF_A_POINT[how]) for how in ("used", "defined"))
-    evidence.audit("definitions of a symbol that is used", figures={"definitions": at_least(defined, min(used, 1))})
+    evidence.audit(
+        f"definitions of $G(\\theta)$, which {len(USES)} sentences use",
+        figures={"definitions": at_least(definitions(r"G(\theta)"), 1)},
+    )
+    evidence.control(r"a definition of $G_{\max}$ is found by the same words", definitions("G_max") > 0, kind="audit")
     at, step = sp.Matrix([1, 1, 1]), affine_step(1)
     values = [(v := step**power * at)[0] * v[1] for power in range(3)]
     evidence.exact(
@@ -171,10 +193,22 @@ def test_group_of_a_point(evidence: EvidenceLog) -> None:
 
 @checks("repro")
 def test_materials(evidence: EvidenceLog) -> None:
-    evidence.missing(*(item for item, place in PROVIDED.items() if not place), cases=len(PROVIDED))
-    given = {item: place for item, place in PROVIDED.items() if place}
+    evidence.not_stated(
+        TEXT,
+        {
+            "where the scripts are": ("github", "repository", "supplementary", "code is available"),
+            "sequence length": ("sequence length", "context length", "tokens per sequence"),
+            "law of weights and inputs": ("initialized", "standard normal", "Xavier", "weights are drawn"),
+            "biases and masks": ("causal mask", "attention mask", "masking"),
+            "data of the trained checkpoints": ("training data", "corpus", "OpenWebText", "WikiText"),
+            "their optimiser and its settings": ("learning rate", "AdamW", "SGD", "training steps"),
+            "how spectra were computed (Table 7)": SPECTRUM_METHODS,
+        },
+        there="Random seed",
+    )
+    given = [
+        TEXT.quote(words) for words in ("CUDA Version: 12.1", "Random seed: Fixed at 42", "Large 12 128 128 1536 16")
+    ]
     evidence.audit(
-        "what the text does give",
-        on="reproduction",
-        figures={"items": at_least(len(given), 1), "places": sorted(set(given.values()))},
+        "what the text does give", on="reproduction", figures={"items": at_least(len(given), 1), "e.g.": given}
     )

@@ -114,6 +114,7 @@ def test_without_sharing(evidence: EvidenceLog) -> None:
         "order of the discrete part at $g = h = 2, 3, 4$: $S_h\\times S_g$ of Theorem 3.2, $S_h$ of Theorem 3.6",
         figures={"orders": equal(orders, [factorial(h) for h in numbers])},
     )
+    evidence.control("for one head both have order 1", factorial(1) * factorial(1) == factorial(1), kind="audit")
     counted = [sum(1 for _ in group.stabiliser(range(h))) for h in numbers]
     evidence.exact(
         "the stabiliser of $m = \\mathrm{id}$, enumerated",

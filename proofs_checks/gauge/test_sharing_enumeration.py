@@ -5,7 +5,13 @@ from __future__ import annotations
 import torch
 from hypothesis import strategies as st
 
-from proofs_checks.gauge.relabelings import kept_on_symbols, record_enumeration, relabelings
+from proofs_checks.gauge.relabelings import (
+    EnumeratedLayer,
+    kept_on_symbols,
+    record_enumeration,
+    relabelings,
+    wiring_along,
+)
 from proofs_checks.gauge.shared_heads import relabelled, shared
 from proofs_checks.support.algebra import group
 from symgauge import strategies as sg
@@ -31,6 +37,7 @@ def test_discrete_part(evidence: EvidenceLog) -> None:
     evidence.control(
         "in float64, $h = g = 2$: query heads exchanged, groups not", figures={"change": at_least(change, 1e-3)}
     )
+    record_wiring_along(evidence, "thm-3.2c")
     wirings = ((0, 0, 1), (0, 1, 1, 2), (0, 0, 1, 1), (0, 0, 1, 1, 2, 2), (0, 0, 0, 1))
     counted = [sum(1 for _ in group.stabiliser(m)) for m in wirings]
     evidence.exact(
@@ -69,6 +76,28 @@ def test_discrete_part(evidence: EvidenceLog) -> None:
         trial,
         on="correction",
         figures={"largest observed / allowed": at_most(worst, 1.0)},
+    )
+
+
+def record_wiring_along(evidence: EvidenceLog, only: str) -> None:
+    """The other reading: m is relabelled too. Then every relabeling keeps the function, in another architecture."""
+    layer = EnumeratedLayer(4, 2)
+    pairs = relabelings(4, 2)
+    moved = [pair for pair in pairs if wiring_along(layer.wiring, pair) != layer.wiring]
+    evidence.exact(
+        "with $m$ relabelled along, at $h = 4$, $g = 2$: all 48 relabelings keep the function, and all but the 8 of "
+        "the stabiliser change $m$",
+        all(map(layer.keeps_with_wiring, pairs)),
+        on="correction",
+        figures={"change m": equal(len(moved), len(pairs) - group.stabiliser_order(layer.wiring))},
+        cases=len(pairs),
+        only=only,
+    )
+    evidence.control(
+        "the same relabelings without that of $m$",
+        not any(map(layer.keeps, moved)),
+        kind="exact",
+        only=only,
     )
 
 

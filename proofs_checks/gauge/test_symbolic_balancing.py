@@ -65,6 +65,20 @@ def test_balancing(evidence: EvidenceLog) -> None:
         cases=len(PAIRS),
         only=algorithm,
     )
+    half = sp.Matrix([[2, 1], [1, 2]])
+    inverse, even = balancing.GramPair(half, half.inv() ** 2), balancing.GramPair(half, sp.eye(2))
+    evidence.control(
+        "of Gram matrices that are inverse to each other (84) is found to give balanced ones",
+        is_zero(inverse.imbalance(inverse.formula_84)),
+        kind="exact",
+        only=formula,
+    )
+    evidence.control(
+        "Gram matrices that are equal are found to stay so under $T$",
+        is_zero(even.imbalance(even.mean)),
+        kind="exact",
+        only=algorithm,
+    )
     evidence.proof(
         "for every size: $T$ as constructed solves $TG_QT = G_K$", proves(balancing.prove_mean_solves), on="correction"
     )
@@ -109,6 +123,12 @@ def test_canonical_form_is_not_unique(evidence: EvidenceLog) -> None:
         not same or by_signs,
         counterexample=r"$W_Q = W_K = (I_2; 0)$ and $W_Q = W_K = (O; 0)$ with $O = "
         r"\frac15\begin{pmatrix}3&4\\-4&3\end{pmatrix}$",
+    )
+    flipped = w_q * sp.diag(1, -1)
+    evidence.control(
+        "two representatives that do differ by signs are recognised",
+        any(is_zero(w_q * sp.diag(a, b) - flipped) for a in (1, -1) for b in (1, -1)),
+        kind="exact",
     )
     evidence.proof(
         "for every size: $AO$ balances whenever $A$ does", proves(balancing.prove_orthogonal_freedom), on="correction"

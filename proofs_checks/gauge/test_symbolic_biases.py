@@ -1,19 +1,24 @@
-"""Proposition A.2's equations (10)–(16): the biased bilinear form and what its invariance forces."""
+"""Proposition A.2 and (10)–(16), what invariance of the biased bilinear form forces; and what A3 leaves free."""
 
 from __future__ import annotations
 
+from random import Random
+
 import sympy as sp
 
+from proofs_checks.support.poles import prove_factors, prove_poles
 from proofs_checks.support.symbolic_evidence import is_zero, proves, record_identity
-from symgauge.claims import EvidenceLog, checks, equal
+from symgauge.claims import EvidenceLog, at_least, checks, equal
 from symgauge.symbolic.functions import RowSoftmax
-from symgauge.symbolic.identities import d, d_k, matrix, n, ones
+from symgauge.symbolic.identities import d, d_k, identity, matrix, n, ones
+from symgauge.symbolic.instances import general_matrix
 from symgauge.symbolic.proof import prove_equal
 from symgauge.symbolic.tangent import first_order_kernel, random_attention
 from symgauge.symbolic.words import Facts
 
 X, W_Q, W_K, A = matrix("X", n, d), matrix("W_Q", d, d_k), matrix("W_K", d, d_k), matrix("A", d_k, d_k)
 b_Q, b_K, new_Q, new_K = (matrix(name, 1, d_k) for name in ("b_Q", "b_K", "b_Q'", "b_K'"))
+Equation = tuple[sp.MatrixExpr, sp.MatrixExpr]
 ONE = ones(n)
 INVERSE = matrix("W_K⁺", d_k, d)  # a left inverse of W_K
 
@@ -65,15 +70,9 @@ def test_biased_bilinear_form(evidence: EvidenceLog) -> None:
     )
 
     record_identity(evidence, "covariant_biases", only=solutions)
-    product = new_Q * A.I * W_K.T * INVERSE.T * A
-    by_rank = Facts(equations=((INVERSE * W_K, sp.Identity(d_k)),))
-    by_condition = Facts(equations=((new_Q * A.I * W_K.T, b_Q * W_K.T), (INVERSE * W_K, sp.Identity(d_k))))
-    unique = proves(lambda: prove_equal(product, new_Q, by_rank)) and proves(
-        lambda: prove_equal(product, b_Q * A, by_condition)
-    )
     evidence.proof(
         r"the second condition forces $b_Q' = b_QA$: $b_Q'A^{-1}W_K^\top (W_K^+)^\top A$ in two ways",
-        unique,
+        query_bias_is_forced(),
         only=solutions,
     )
     third = proves(lambda: prove_equal((b_Q * A) * (b_K * A.I.T).T, b_Q * b_K.T))
@@ -103,30 +102,134 @@ def separate_coefficients() -> bool:
     return found.keys() == expected.keys() and all(sp.cancel(found[m] - expected[m]) == 0 for m in expected)
 
 
+def bias_freedom(w_q: sp.Matrix, w_k: sp.Matrix, b_q: sp.Matrix, b_k: sp.Matrix, tokens: int, softmax: bool) -> int:
+    """Dimension of the changes of (b_Q, b_K) that leave the scores of random inputs as they are, to first order.
+
+    ``softmax``: up to a constant along the keys, which softmax does not see. w_q, w_k: (d, d_k); b_q, b_k: (1, d_k).
+    """
+    rng, rows = Random(tokens), []
+    for _ in range(w_q.rows + 1):
+        x = sp.Matrix(tokens, w_q.rows, lambda i, j: rng.randint(-9, 9))
+        queries, keys = x * w_q + sp.ones(tokens, 1) * b_q, x * w_k + sp.ones(tokens, 1) * b_k
+        for t in range(tokens):
+            slopes = sp.Matrix.vstack(*(sp.Matrix.hstack(keys.row(s), queries.row(t)) for s in range(tokens)))
+            rows.append(slopes - sp.ones(tokens) * slopes / tokens if softmax else slopes)
+    return 2 * w_q.cols - sp.Matrix.vstack(*rows).rank()
+
+
+@checks("prop-A.2")
+def test_raw_scores_force_the_biases(evidence: EvidenceLog) -> None:
+    record_identity(evidence, "covariant_biases")
+    evidence.proof(
+        "the score of two tokens is a polynomial in them; its coefficients give the conditions (12)–(14) ($d = d_k = "
+        "2$, symbolic)",
+        separate_coefficients(),
+    )
+    evidence.proof(
+        r"for every size: of full column rank, $W_K$ turns (13) into $b_Q' = b_QA$, and $W_Q$ turns (12) into $b_K' = "
+        r"b_KA^{-\top}$",
+        query_bias_is_forced() and key_bias_is_forced(),
+    )
+    rng = Random(2)
+    sizes = ((3, 2), (4, 4), (5, 1))
+    points = [[general_matrix(*shape, rng) for shape in ((w, k), (w, k), (1, k), (1, k))] for w, k in sizes]
+    evidence.exact(
+        "dimension of the changes of both biases that leave the scores as they are, two tokens",
+        figures={
+            "(d, d_k)": [list(s) for s in sizes],
+            "freedom": equal([bias_freedom(*p, tokens=2, softmax=False) for p in points], [0] * len(sizes)),
+        },
+        cases=len(sizes),
+    )
+    evidence.control(
+        "the same after softmax, three tokens: $b_K$ is free",
+        kind="exact",
+        figures={
+            "freedom": equal([bias_freedom(*p, tokens=3, softmax=True) for p in points], [k for _, k in sizes]),
+        },
+    )
+    w_q, w_k, b_q, b_k = points[1]
+    lost = [sp.Matrix.hstack(m[:, :-1], sp.zeros(m.rows, 1)) for m in (w_k, b_k)]
+    evidence.control(
+        "$W_K$ with a zero column",
+        kind="exact",
+        figures={"freedom": at_least(bias_freedom(w_q, lost[0], b_q, lost[1], tokens=2, softmax=False), 1)},
+    )
+    evidence.control(
+        "a single token, $d<2d_k$",
+        kind="exact",
+        figures={"freedom": at_least(bias_freedom(*points[1], tokens=1, softmax=False), 1)},
+    )
+
+
+def query_bias_is_forced() -> bool:
+    """(13) times a right inverse of W_Kᵀ, and A: b_Q'A⁻¹W_Kᵀ(W_K⁺)ᵀA is b_Q', and it is b_QA."""
+    before, after = new_Q * A.I * W_K.T, b_Q * W_K.T
+    return follows(before * INVERSE.T * A, after * INVERSE.T * A, (before, after), INVERSE * W_K, new_Q, b_Q * A)
+
+
+def key_bias_is_forced() -> bool:
+    """(12) behind a left inverse of W_Q, and A⁻¹: A⁻¹W_Q⁺W_QAb_K'ᵀ is b_K'ᵀ, and it is A⁻¹b_Kᵀ."""
+    inverse = matrix("W_Q⁺", d_k, d)
+    before, after = W_Q * A * new_K.T, W_Q * b_K.T
+    left = A.I * inverse
+    return follows(left * before, left * after, (before, after), inverse * W_Q, new_K.T, A.I * b_K.T)
+
+
+def follows(
+    before: sp.MatrixExpr, after: sp.MatrixExpr, condition: Equation, full_rank: sp.MatrixExpr, *ends: sp.MatrixExpr
+) -> bool:
+    """Whether the condition makes two words equal which, as ``full_rank`` = I, are the two ``ends``."""
+    by_rank = Facts(equations=((full_rank, sp.Identity(d_k)),))
+    return (
+        proves(lambda: prove_equal(before, after, Facts(equations=(condition,))))
+        and proves(lambda: prove_equal(before, ends[0], by_rank))
+        and proves(lambda: prove_equal(after, ends[1], by_rank))
+    )
+
+
 @checks("tab1-A3")
 def test_free_biases(evidence: EvidenceLog) -> None:
     x = sp.Matrix([[2], [-1], [3]])
     q, k, shifted = x, x, x + sp.ones(3, 1)
     change = q * shifted.T - q * k.T
     evidence.exact(
-        "a key bias alone changes more than a constant per row of the scores",
+        "with biases that transform covariantly, equal layers differ by an element of $G_{\\max}$",
         not is_zero(change - q * sp.ones(1, 3)),
         counterexample=r"$d = d_k = 1$, $W_Q = W_K = 1$, $b_Q = 0$: $b_K = 0$ and $b_K = 1$ give scores $x_ix_j$ "
-        r"and $x_ix_j+x_i$, equal after softmax",
+        r"and $x_ix_j+x_i$, equal after softmax; $b_K\mapsto b_KA^{-\top}$ does not take 0 to 1",
     )
-    for name in ("key_bias", "value_bias"):
-        record_identity(evidence, name, on="correction")
+    identities = [identity(name) for name in ("key_bias", "value_bias")]
+    evidence.proof(
+        "for every size: a shift of $b_K$, or of $b_V$ against $b_O$, changes the layer",
+        not all(proves(each.prove) for each in identities),
+        counterexample=r"any $b_K$, and $(b_V+t, b_O-tW_O)$ for any $t$, at every parameter point",
+    )
+    for each in identities:
+        evidence.control(f"no proof with {each.how_broken}", not proves(each.prove_broken), kind="proof")
+    evidence.proof(
+        r"without biases, for every size: poles give the multiset of $(M_i,N_i)$, full ranks give $A_i$ and $C_i$",
+        prove_poles() and prove_factors(),
+        on="condition",
+    )
     sizes = ((5, 3, 2, 2), (4, 2, 3, 3))
-    kernels = [
+    plain, biased = (
         [
             first_order_kernel(random_attention(d=w, d_k=a, d_v=b, groups=range(heads), biases=biases)).dimension
-            for biases in ("", "qkvo")
+            for w, a, b, heads in sizes
         ]
-        for w, a, b, heads in sizes
-    ]
+        for biases in ("", "qkvo")
+    )
+    group = [heads * (a**2 + b**2) for _, a, b, heads in sizes]
     evidence.exact(
-        "exact first-order kernels with and without biases",
-        on="correction",
-        figures={"extra": equal([b - a for a, b in kernels], [heads * (a + b) for _, a, b, heads in sizes])},
+        "first-order kernels without biases: $h(d_k^2+d_v^2)$",
+        on="condition",
+        figures={"kernel": equal(plain, group)},
         cases=len(sizes),
+    )
+    extra = [heads * (a + b) for _, a, b, heads in sizes]
+    evidence.control(
+        "with all four biases there are $h(d_k+d_v)$ more",
+        kind="exact",
+        figures={"more": equal([b - a for a, b in zip(group, biased, strict=True)], extra)},
     )

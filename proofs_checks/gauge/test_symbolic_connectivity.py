@@ -25,6 +25,12 @@ def test_paths_of_constant_loss(evidence: EvidenceLog) -> None:
         counterexample=r"$L = \frac12(qk-1)^2$, $\theta_2 = \theta_1\cdot(-1)$: $\{qk = 1\}$ is two branches",
     )
     evidence.exact("both ends are minima of the loss", ends == [0, 0], on="correction")
+    inside = [model.at(model.LOSS, 2**power, sp.Rational(1, 2) ** power) for power in (0, sp.Rational(1, 2), 1)]
+    evidence.control(
+        "inside one component there is a path: $(2^t,2^{-t})$ from $(1,1)$ to $(2,\\frac12)$",
+        inside == [0, 0, 0],
+        kind="exact",
+    )
     element, product, w_q, w_k = two_exponential_path()
     evidence.proof(
         r"the path $e^{t\Omega}e^{tP}$ to $A = \mathrm{diag}(-1,-2)$, $\Omega = \pi J$, $P = "
@@ -94,6 +100,12 @@ def test_hessian_of_gauge_directions(evidence: EvidenceLog) -> None:
         counterexample=r"$L = \frac12(qk-1)^2$ at $(1,2)$: $H = \begin{pmatrix}4&3\\3&1\end{pmatrix}$, $\det H = -5$",
         only=everywhere,
     )
+    evidence.control(
+        "at the critical point $(1,1)$ the same count finds the zero eigenvalue",
+        2 - model.at(model.HESSIAN, 1, 1).rank() == 1,
+        kind="exact",
+        only=everywhere,
+    )
     direction = model.at(model.VERTICAL, 1, 2)
     evidence.exact(
         "$v^\\top Hv$ along the gauge direction at $(1,2)$",
@@ -137,6 +149,11 @@ def test_straight_segments(evidence: EvidenceLog) -> None:
         "loss at the midpoint of two gauge-equivalent minima in one component",
         figures={"loss": equal(str(model.at(model.LOSS, *middle)), "0")},
         counterexample=r"$(1,1)$ and $(2,\frac12)$, both $qk = 1$: at the midpoint $qk = \frac98$",
+    )
+    evidence.control(
+        "the midpoint along the orbit, $(\\sqrt2,1/\\sqrt2)$, has loss 0",
+        model.at(model.LOSS, sp.sqrt(2), 1 / sp.sqrt(2)) == 0,
+        kind="exact",
     )
     curve = sp.Matrix([sp.exp(t * sp.log(2)), sp.exp(-t * sp.log(2))])
     evidence.proof(

@@ -10,6 +10,9 @@ from torch import Tensor
 
 from proofs_checks.gauge.algebra import head_mixing
 from proofs_checks.support.algebra.group import GaugeElement, act, compose, invariants, inverse, random_element
+from proofs_checks.support.attention_points import head, layer, on_theta_0
+from proofs_checks.support.explicit_attention import same
+from proofs_checks.support.poles import prove_poles
 from proofs_checks.support.symbolic_evidence import is_zero, proves
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
@@ -76,6 +79,15 @@ def test_action(evidence: EvidenceLog) -> None:
         only=action,
     )
     commute = compose(swap, scale) == compose(scale, swap)
+    units = sp.ImmutableMatrix(sp.eye(2)), sp.ImmutableMatrix(sp.eye(3))
+    pure_swap = GaugeElement(*((unit,) * 3 for unit in units), (1, 0, 2))
+    alike = GaugeElement(scale.a[:1] * 3, scale.c[:1] * 3, (0, 1, 2))
+    evidence.control(
+        "with an element that is the same in all heads a swap does commute",
+        compose(pure_swap, alike) == compose(alike, pure_swap),
+        kind="exact",
+        only=product,
+    )
     evidence.audit(
         "a swap of two heads commutes with the continuous factor, as in a direct product", commute, only=product
     )
@@ -84,21 +96,27 @@ def test_action(evidence: EvidenceLog) -> None:
 
 @checks("lem-B.6")
 def test_mixing_of_heads(evidence: EvidenceLog) -> None:
-    one = head_mixing.head_changes(sp.Matrix([1, 0]), sp.Matrix([[0, 1]]), sp.Matrix([[2]]), 1)
+    e1, e2 = [1, 0], [0, 1]
+    before = layer(head(e1, e2, e1, e1), head(e1, e2, e2, e2))
+    after = layer(head(e1, e2, e1, [1, -1]), head(e1, e2, [1, 1], e2))
     evidence.exact(
-        "whatever preserves the heads has unit diagonal blocks",
-        not is_zero(*one),
-        counterexample=r"$h = d_v = 1$, $P = 2$: $W_V\mapsto2W_V$, $W_O\mapsto W_O/2$ changes nothing",
+        "whatever preserves the layer is block-diagonal up to a permutation, at every point of $\\Theta_0$",
+        not (on_theta_0(before) and on_theta_0(after) and same(before, after, tokens=3, cases=6)),
+        counterexample=r"$d = h = 2$, $d_k = d_v = 1$, $M_1 = M_2$, $W_V = W_O = I_2$: $P = "
+        r"\begin{pmatrix}1&1\\0&1\end{pmatrix}$ keeps $N_1+N_2$, hence the function; A1–A6 hold",
+        cases=6,
+    )
+    apart = [
+        layer(head(e1, e2, e1, out_1), head([1, 1], e2, value_2, e2))
+        for out_1, value_2 in ((e1, e2), ([1, -1], [1, 1]))
+    ]
+    evidence.control(
+        "the same $P$ with $M_1\\ne M_2$ changes the layer", not same(*apart, tokens=3, cases=6), kind="exact"
     )
     rng = Random(4)
     w_v, w_o = general_matrix(5, 2, rng), general_matrix(2, 5, rng)
     swapped = head_mixing.head_changes(w_v, w_o, sp.Matrix([[0, 1], [1, 0]]), 2)
-    evidence.exact(
-        "a permutation of blocks preserves the heads",
-        is_zero(*swapped),
-        counterexample=r"$h = 2$, $d_v = 1$, general $W_V$, $W_O$: the swap exchanges $N_1\ne N_2$ under fixed "
-        r"$M_1\ne M_2$",
-    )
+    evidence.control("a permutation of blocks is seen to change both heads", not is_zero(*swapped), kind="exact")
     shapes = ((2, 1), (2, 2), (3, 1), (3, 2))
     dimensions, blocks = [], True
     for heads, size in shapes:
@@ -110,7 +128,7 @@ def test_mixing_of_heads(evidence: EvidenceLog) -> None:
     evidence.exact(
         "the linear conditions $PE_j = E_jP$ solved: block-diagonal, diagonal blocks free",
         blocks,
-        on="correction",
+        on="condition",
         figures={"dimensions": equal(dimensions, [heads * v**2 for heads, v in shapes])},
         cases=len(shapes),
     )
@@ -120,10 +138,15 @@ def test_mixing_of_heads(evidence: EvidenceLog) -> None:
     evidence.proof(
         r"for every size: $PE_j = E_jP$ and $E_iE_j = 0$ give $E_iPE_j = 0$, the off-diagonal blocks vanish",
         proves(lambda: prove_equal(e_i * p * e_j, sp.ZeroMatrix(*full_size), facts)),
-        on="correction",
+        on="condition",
+    )
+    evidence.proof(
+        r"for $n\ge3$ the poles of a layer with distinct $M_i$ give every $N_i$, so that each head has to be kept",
+        prove_poles(),
+        on="condition",
     )
     kept = head_mixing.head_changes(w_v, w_o, sp.diag(2, -3), 2)
-    evidence.exact(r"$\mathrm{diag}(2,-3)$ preserves both heads", is_zero(*kept), on="correction")
+    evidence.exact(r"$\mathrm{diag}(2,-3)$ preserves both heads", is_zero(*kept), on="condition")
     mixed = head_mixing.head_changes(w_v, w_o, sp.Matrix([[1, 1], [0, 1]]), 2)
     evidence.control("a shear across heads", not is_zero(*mixed), kind="exact")
     _record_mixing_in_float(evidence)
@@ -152,7 +175,7 @@ def _record_mixing_in_float(evidence: EvidenceLog) -> None:
         weakest = min(weakest, assert_changes(a, roles, {**roles, **mix(roles, shear)}, x))
     evidence.numeric(
         r"random $\mathrm{diag}(C_1,\dots,C_h)$ on a layer of three heads",
-        on="correction",
+        on="condition",
         figures={"largest observed / allowed": at_most(worst, 1.0)},
     )
     evidence.control("one entry outside the diagonal blocks added", figures={"change": at_least(weakest, 1e-3)})

@@ -47,8 +47,13 @@ def test_no_head_can_be_switched_off(evidence: EvidenceLog) -> None:
         on="correction",
         only=norm,
     )
-    zero_scores = sp.zeros(size).applyfunc(sp.exp)
-    softmax = sp.Matrix(size, size, lambda i, j: zero_scores[i, j] / sum(zero_scores.row(i)))
+    evidence.control(
+        r"without the sum of rows it can be less: $\frac12\alpha$ has norm $\frac12$",
+        bool(frobenius / 2 < 1),
+        kind="exact",
+        only=norm,
+    )
+    softmax = softmax_of(sp.zeros(size))
     evidence.exact(
         "softmax of zero scores is zero",
         is_zero(softmax),
@@ -56,25 +61,46 @@ def test_no_head_can_be_switched_off(evidence: EvidenceLog) -> None:
         only=small,
     )
     evidence.exact("it is uniform", is_zero(softmax - uniform), on="correction", only=small)
+    large = softmax_of(sp.Matrix([[0, -20, -20]]))
+    evidence.control(
+        "scores far below the largest do give weights near zero", bool(large[1] < 1e-8), kind="exact", only=small
+    )
 
 
 @checks("eq-30")
 def test_other_heads_contribute(evidence: EvidenceLog) -> None:
-    x, product = sp.eye(2), sp.eye(2)
-    contribution = sp.ones(2) / 2 * x * product
-    evidence.exact(
-        "contribution of a head with vanishing scores, $n = 2$, $X = N_j = I_2$",
-        is_zero(contribution),
-        counterexample=r"$n = 2$, $X = I_2$, $N_j = I_2$: the matrix of all $\frac12$",
+    alpha, value = (sp.Matrix(2, 2, sp.symbols(f"{name}0:4", real=True)) for name in "av")
+    product = sum(entry**2 for entry in alpha * value)
+    lost = sum(
+        (row[0] * column[1] - row[1] * column[0]) ** 2
+        for row in (alpha.row(0), alpha.row(1))
+        for column in (value.col(0), value.col(1))
+    )
+    bound = sum(entry**2 for entry in alpha) * sum(entry**2 for entry in value)
+    evidence.proof(
+        r"$\|\alpha_jV_jW_{O,j}\|\le\|\alpha_j\|\|V_jW_{O,j}\|$, the difference of the squares being a sum of squares "
+        r"(two tokens): heads with $\|\alpha_j\|<\varepsilon$ add $O(\varepsilon)$",
+        sp.expand(bound - product - lost) == 0,
     )
     rng = Random(1)
-    x, product = general_matrix(3, 4, rng), general_matrix(4, 4, rng)
-    weights = sp.zeros(3).applyfunc(sp.exp)
-    direct = sp.Matrix(3, 3, lambda i, j: weights[i, j] / sum(weights.row(i))) * x * product
-    mean = sp.ones(3, 1) * (sp.ones(1, 3) * x / 3) * product
+    x, n_j = general_matrix(3, 4, rng), general_matrix(4, 4, rng)
+    uniform = softmax_of(sp.zeros(3))
     evidence.exact(
-        "on general rational inputs it is the mean token times $N_j$", is_zero(direct - mean), on="correction"
+        "heads whose scores vanish add the mean token times $N_j$, on general rational inputs",
+        is_zero(uniform * x * n_j - sp.ones(3, 1) * (sp.ones(1, 3) * x / 3) * n_j),
+        on="correction",
     )
+    evidence.control(
+        r"that is not $O(\varepsilon)$: for $n = 2$, $X = N_j = I_2$ it is the all-$\frac12$ matrix",
+        softmax_of(sp.zeros(2)) == sp.ones(2) / 2,
+        kind="exact",
+    )
+
+
+def softmax_of(scores: sp.Matrix) -> sp.Matrix:
+    """Softmax along rows, exactly."""
+    powers = scores.applyfunc(sp.exp)
+    return sp.Matrix(*scores.shape, lambda i, j: powers[i, j] / sum(powers.row(i)))
 
 
 @checks("prop-A.1b", "prop-A.1c")
@@ -103,6 +129,13 @@ def test_isolating_inputs(evidence: EvidenceLog) -> None:
         only=scale,
     )
     evidence.exact(r"it is $\sqrt{d_k}$", figures={"entry": equal(str(value), "2")}, on="correction", only=scale)
+    evidence.control(
+        r"at $d_k = 1$, where $\sqrt{d_k} = 1$, the printed formula holds ($W_Q = (1,0)^\top$, $W_K = (1,1)^\top$, "
+        r"$v = (1,0)$)",
+        (sp.Matrix([[1, 0]]) * sp.Matrix([1, 0]))[0] * (sp.Matrix([[1, 0]]) * sp.Matrix([1, 1]))[0] == 1,
+        kind="exact",
+        only=scale,
+    )
 
 
 @checks("prop-A.1e", "prop-A.1f")
@@ -131,4 +164,12 @@ def test_suppressing_the_other_heads(evidence: EvidenceLog) -> None:
         "with $d = 2hd_k$ all columns of all heads are independent, and every target can be met",
         figures={"rank": equal(linear.rank(linear.rational(stacked)), wide)},
         on="correction",
+    )
+    one_wide = general_matrix(4, 2, rng), general_matrix(4, 2, rng)  # d = 4 = 2 h d_k: what activates head 1 can do so
+    stacked = sp.Matrix.hstack(*one_wide)
+    alone = sp.Matrix([[1, 1, 0, 0]]) * stacked.inv()
+    evidence.control(
+        "with $d = 4$ and the same two heads there is a $v$ that activates head 1 and leaves head 2 silent",
+        is_zero(alone * one_wide[0] - sp.ones(1, 2), alone * one_wide[1]),
+        kind="exact",
     )

@@ -102,6 +102,11 @@ def test_alignment(evidence: EvidenceLog) -> None:
         counterexample=r"$W_Q = W_K = (1,0), (0,1)$ against $-(1,0), -(0,1)$: the right matching costs 8, the "
         r"wrong one $4\sqrt2$",
     )
+    evidence.control(
+        "a point that differs by $A = -1$, which Procrustes on $W_Q$ does undo, is brought back",
+        distance(one, algorithm_4(one, (-1, -1, 1, 1))) == 0,
+        kind="exact",
+    )
     products = [[(w * w.T - v * v.T).norm() for v in heads] for w in heads]
     evidence.exact(
         "on the invariants $M_i$ the right matching costs 0, the wrong one $2\\sqrt2$",

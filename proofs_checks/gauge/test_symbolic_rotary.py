@@ -103,6 +103,12 @@ def test_schur_argument(evidence: EvidenceLog) -> None:
     evidence.proof(
         r"$(1, \pm i)^\top$ span invariant lines with characters $e^{\mp i\omega}$", all(stable), on="correction"
     )
+    shear = sp.Matrix([[1, 1], [0, 1]])
+    evidence.control(
+        r"of a shear neither $(1,\pm i)^\top$ spans an invariant line",
+        not any((shear * v).T * sp.Matrix([[0, 1], [-1, 0]]) * v == sp.zeros(1) for v in lines),
+        kind="exact",
+    )
     real = rotation.subs(omega, sp.atan(sp.Rational(4, 3)))
     evidence.exact(
         "over ℝ the rotation by (3/5, 4/5) has no eigenvector, and its commutant has real dimension 2",
@@ -126,6 +132,11 @@ def test_one_rotation_for_all_rows(evidence: EvidenceLog) -> None:
         not is_zero((x_t * r_t) * (x_t * r_s).T - x_t * x_t.T)
         and is_zero((x_t * r_t) * (x_t * r_s).T - x_t * (r_t * r_s.T) * x_t.T),
         on="correction",
+    )
+    evidence.control(
+        "a matrix that is no rotation does not drop out, by the same proof",
+        not proves(lambda: prove_equal((q * r) * (k * r).T, q * k.T)),
+        kind="proof",
     )
     point = random_attention(d=4, d_k=2, d_v=3, groups=(0, 1))
     unrestricted = first_order_kernel(point).dimension

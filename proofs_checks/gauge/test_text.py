@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import sympy
 
-from proofs_checks.gauge.reported import TABLE_6
+from proofs_checks.gauge.reported import TABLE_6, TEXT
 from symgauge.claims import EvidenceLog, at_least, checks, equal
 
-# §1, "Our Contributions": the numbered headings that follow "four fundamental contributions".
+# §1, "Our Contributions": the announcement and the numbered headings that follow.
+ANNOUNCED = TEXT.quote("four fundamental contributions")
 CONTRIBUTIONS = (
-    "Complete gauge group characterization",
-    "Extension to position-encoded architectures",
-    "Multi-layer direct product structure",
-    "Practical implications for optimization and compression",
-    "Architectural variants",
+    "(1) Complete gauge group characterization",
+    "(2) Extension to position-encoded architectures",
+    "(3) Multi-layer direct product structure",
+    "(4) Practical implications for optimization and compression",
+    "(5) Architectural variants",
 )
+NUMBERS = ("zero", "one", "two", "three", "four", "five", "six")
 
 
 @checks("intro-3")
 def test_contributions(evidence: EvidenceLog) -> None:
-    listed = len(CONTRIBUTIONS)
-    evidence.audit("listed against announced", figures={"contributions": equal(listed, 4)})
+    listing = TEXT.between(ANNOUNCED, "2 Transformer Architecture and Mathematical Framework")
+    listed = sum(listing.count(heading) for heading in CONTRIBUTIONS)
+    announced = NUMBERS.index(ANNOUNCED.split()[0])
+    evidence.audit("headings listed against the number announced", figures={"contributions": equal(listed, announced)})
     evidence.audit("listed", on="correction", figures={"contributions": equal(listed, 5)})
+    evidence.control("a sixth is not found", listing.count("(6)") == 0 and TEXT.count("(6)") > 0, kind="audit")
 
 
 @checks("prop-A.1h")
@@ -30,6 +35,11 @@ def test_numbers_of_tokens(evidence: EvidenceLog) -> None:
     figures = {name: at_least(count, 1) for name, count in lengths.items()}
     evidence.audit("numbers of tokens $n$ with $d_v \\le n \\le d_k$", figures=figures, cases=len(figures))
     without = [name for name, count in lengths.items() if count == 0]
+    evidence.control(
+        "the rows with $d_v\\le d_k$ have some",
+        all(lengths[name] >= 1 for name, (sizes, _) in TABLE_6.items() if sizes.d_v <= sizes.d_k),
+        kind="audit",
+    )
     wider = [name for name, (sizes, _) in TABLE_6.items() if sizes.d_v > sizes.d_k]
     evidence.audit(
         "the rows without any are those with $d_v > d_k$", on="correction", figures={"rows": equal(without, wider)}
@@ -47,6 +57,12 @@ def test_derivative_of_the_scores(evidence: EvidenceLog) -> None:
     evidence.audit(
         f"shapes of the two terms, at $n = {n}$, $d = {d}$",
         figures={"shapes": equal(str(first.shape), str(second.shape))},
+    )
+    corrected = (x * query_dot * key.T * x.T, x * query * key_dot.T * x.T)
+    evidence.control(
+        "with $X$ on both sides the shapes agree",
+        kind="audit",
+        figures={"shapes": equal(str(corrected[0].shape), str(corrected[1].shape))},
     )
     t = sympy.Symbol("t")
     scores = (x * (query + t * query_dot)) * (x * (key + t * key_dot)).T

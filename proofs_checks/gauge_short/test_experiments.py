@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from statistics import median
 
-from proofs_checks.gauge_short.reported import EPSILON, LARGEST_ERRORS
+from proofs_checks.gauge_short.reported import EPSILON, LARGEST_ERRORS, TEXT
 from proofs_checks.gauge_short.transformations import heads_mixed, stream_rotated, well_conditioned_element
 from proofs_checks.support.attention_biases import record_symmetries_of_biases
 from proofs_checks.support.attention_layers import ALL_BIASES, drawn_layers, gaussian_like, relative_change_of_outputs
@@ -54,8 +54,16 @@ def test_gpt2_layers(evidence: EvidenceLog) -> None:
     )
     evidence.control("biases left as they were", figures={"change": at_least(round(min(changes), 2), 0.01)})
     record_identity(evidence, "covariant_biases", on="reproduction")
-    evidence.missing(
-        "number of trials, elements and precision", "which outputs", "what is done with biases", "the numbers"
+    evidence.not_stated(
+        TEXT,
+        {
+            "how many trials": ("trials", "random inputs", "samples"),
+            "in which precision": ("float64", "float32", "double precision", "bfloat16"),
+            "what is done with biases": ("bias", "biases"),
+            "which outputs": ("logits", "hidden states", "perplexity"),
+            "checkpoints and data": ("checkpoint", "WikiText", "OpenWebText", "Hugging Face"),
+        },
+        there="pretrained GPT-2 models",
     )
 
 
@@ -85,6 +93,11 @@ def test_error_band(evidence: EvidenceLog) -> None:
     smallest, largest = min(errors), max(errors)
     figures = {"smallest maximum, ε": at_least(round(smallest, 2), 10), "largest, ε": at_most(round(largest, 2), 25)}
     evidence.audit("maxima of Tables 2, 3 and 6 of the long version", figures=figures, cases=len(errors))
+    in_band = ["Config A", "Config B", "Config C", "GPT-2", "BERT-Base", "VO only", "QK + VO"]
+    inside = [10 <= LARGEST_ERRORS[name] / EPSILON <= 25 for name in in_band]
+    evidence.control(
+        "seven of the rows are in the band, by the same bounds", all(inside), kind="audit", figures={"rows": in_band}
+    )
     ends = {"from": equal(f"{smallest:.1f}", "2.5"), "to": equal(f"{largest:.0f}", "33")}
     evidence.audit("their range", on="correction", figures=ends)
 
