@@ -68,6 +68,22 @@ class SuccessiveBiasShift(_GapFamily):
         return False
 
 
+def _constants_pass(a: Architecture) -> bool:
+    next_one = a.layers > 1 or a.head_transform
+    return a.norm == "none" and not a.output_bias and (a.value_bias or a.ff_bias) and next_one
+
+
+def _offset_reaches_the_head(a: Architecture) -> bool:
+    last = a.placement.startswith("parallel") or (a.placement == "pre" and not (a.d_ff or a.experts))
+    constant = a.is_model and a.norm_offset and not (a.value_bias or a.output_bias)
+    return last and constant and not a.final_norm and (a.head_bias or a.head_transform)
+
+
+_OFFSET = PLAIN.replace(
+    d_ff=0, d_v=1, vocabulary=23, norm="layer", norm_offset=True, placement="parallel_shared", head_bias=True
+)
+
+
 class SuccessiveValueBiasShift(Symmetry):
     name = "successive-value-bias-shift"
     title = (
@@ -79,9 +95,15 @@ class SuccessiveValueBiasShift(Symmetry):
     degenerate_cases = (
         DegenerateCase(
             "without norms and output biases, constants pass through values into the next bias",
-            lambda a: a.norm == "none" and not a.output_bias and (a.value_bias or a.ff_bias),
+            _constants_pass,
             example=PLAIN.replace(d_k=1, layers=2, ff_bias=True),
             beside=PLAIN.replace(d_k=1, layers=2, ff_bias=True, output_bias=True),
+        ),
+        DegenerateCase(
+            "what values make of a LayerNorm's offset reaches the head with no norm between, and moves into its bias",
+            _offset_reaches_the_head,
+            example=_OFFSET,
+            beside=_OFFSET.replace(final_norm=True),
         ),
     )
 
