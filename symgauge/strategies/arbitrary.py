@@ -111,9 +111,10 @@ class _Draw:
             found["d_ff"] = self.one(1, 2, 3, 4, 5)
         if kind == "experts":
             count = self.one(1, 2, 3)
-            routing: Literal["softmax", "sigmoid"] = "sigmoid" if self.one(False, True) else "softmax"
-            active, first = self.one(*range(1, count + 1)), self.one(0, 0, 1)
-            found["experts"] = Experts(count, active, self.one(1, 2), self.one(0, 1, 2), routing, first)
+            active = self.one(*range(1, count + 1))
+            routing: Literal["softmax", "sigmoid"] = "softmax" if self.one(True, False) else "sigmoid"
+            width, shared = self.one(1, 2), self.one(0, 1, 2)
+            found["experts"] = Experts(count, active, width, shared, routing, first=self.one(0, 0, 1))
         return found
 
     def norms(self, norm: str) -> Fields:

@@ -18,9 +18,10 @@ def _positions(a: Architecture) -> int:
     return min([a.context, *(window for window in a.windows if window)])
 
 
-def _two_positions_that_turn_in_many_ways(a: Architecture) -> bool:
-    turns = [sum(1 + (c.kind == "complex") for c in r.classes()) for r in a.encodings if r is not None]
-    return _positions(a) == 2 and max(turns, default=0) > 2
+def _two_positions_that_turn(a: Architecture) -> bool:
+    """Whether turning channels fill what queries and keys read: their form at distance 0 is seen where both agree."""
+    moving = (sum(len(c.channels) for c in r.classes() if c.kind == "complex") for r in a.encodings if r is not None)
+    return _positions(a) == 2 and max(moving, default=0) >= a.d_model - (a.norm == "layer")
 
 
 def _norm_over_one_direction(a: Architecture) -> bool:
@@ -43,8 +44,8 @@ DEGENERATE_CASES = (
         beside=ATTENTION.replace(context=2),
     ),
     DegenerateCase(
-        "sequences (or windows) of two positions show too few distances to tell several rotations apart",
-        _two_positions_that_turn_in_many_ways,
+        "sequences (or windows) of two positions show rotated scores at too few distances",
+        _two_positions_that_turn,
         example=_TURNING.replace(context=2),
         beside=_TURNING.replace(context=5),
     ),

@@ -35,7 +35,8 @@ def _exceeds(a: Architecture, w: Wiring, sub: Sublayer) -> bool:
     least = min(key, value)
     form = distances * query * (key * value - least * (least - 1) // 2) * output
     mix = a.heads > 1 and a.d_k >= min(query, key) and a.d_v >= min(value, output)
-    shared = share > 1 and share >= min(a.d_v * output, a.d_k * query)
+    # As many heads as their outputs have numbers are one too many where rotations keep keys apart.
+    shared = share > 1 and share - (sub.rotary is None) >= min(a.d_v * output, a.d_k * query)
     return a.groups * (scores + written - share**2) > form or mix or shared
 
 
