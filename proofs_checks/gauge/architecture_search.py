@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Literal
 
 from symgauge import subject_of
@@ -32,8 +33,9 @@ def unreached(fibre: FibreDimension) -> list[str]:
     return result
 
 
-def measured(a: Architecture) -> FibreDimension | None:
-    """The exact fibre at a point where units are on both sides and every expert is chosen; None if none is found."""
+@cache
+def measured(a: Architecture) -> int | None:
+    """The exact nullity at a point where units are on both sides and every expert is chosen; None if none is found."""
     for seed in ATTEMPTS:
         subject = subject_of(a, seed=seed)
         try:
@@ -41,7 +43,7 @@ def measured(a: Architecture) -> FibreDimension | None:
         except Undecided:
             continue
         if not fibre.doubt and (a.experts is None or not unreached(fibre)):
-            return fibre
+            return fibre.nullity
     return None
 
 
@@ -74,16 +76,16 @@ def search(seeds: Iterable[int], predicted: Callable[[Architecture], int] = know
     found = Search()
     for seed in seeds:
         a = arbitrary_architecture(seed)
-        fibre, reasons = measured(a), named(a)
-        if fibre is None:
+        nullity, reasons = measured(a), named(a)
+        if nullity is None:
             found.counts["undecided"] += 1
-        elif fibre.nullity == predicted(a):
+        elif nullity == predicted(a):
             found.counts["named, though equal" if reasons else "equal"] += 1
         elif reasons:
             found.counts["named, and larger"] += 1
         else:
             found.counts["deviates"] += 1
             found.deviations.append(
-                f"arbitrary_architecture({seed}) = {expression(a)}: nullity {fibre.nullity}, formula {predicted(a)}"
+                f"arbitrary_architecture({seed}) = {expression(a)}: nullity {nullity}, formula {predicted(a)}"
             )
     return found
