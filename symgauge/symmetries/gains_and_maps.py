@@ -10,14 +10,15 @@ import math
 
 from symgauge.architecture import Architecture
 from symgauge.symmetries.space import Space
-from symgauge.symmetries.spaces import spaces
+from symgauge.symmetries.spaces import opened_by, spaces
 from symgauge.wiring import Norm, Wiring, wire
 
 
 def maps_are_left(a: Architecture) -> bool:
     """Whether some map of a stream is left that the norms which write it allow, and that is no mere change of size."""
     w = wire(a)
-    return a.is_model and any(_left(a, w, space) for space in spaces(a, w) if _held_by_gains(space))
+    every = spaces(a, w)
+    return a.is_model and any(_left(a, w, space, every) for space in every if _held_by_gains(space))
 
 
 def _held_by_gains(space: Space) -> bool:
@@ -26,9 +27,13 @@ def _held_by_gains(space: Space) -> bool:
     return written and not (space.given or space.taken or tied or space.refoldable)
 
 
-def _left(a: Architecture, w: Wiring, space: Space) -> bool:
+def _left(a: Architecture, w: Wiring, space: Space, every: list[Space]) -> bool:
     d, layer = a.d_model, any(norm.kind == "layer" for norm in space.norms)
-    turns = (d - layer) * (d - layer - 1) // 2
+    # A norm's result turns with what it reads, which maps behind it must undo; so must that of a norm before.
+    after = [opened_by(every, norm) for norm in space.norms]
+    turning = space.source in (None, w.embedding_norm)
+    turning &= all(opened is not None and opened.refoldable for opened in after)
+    turns = (d - layer) * (d - layer - 1) // 2 if turning else 0
     left = turns + d * (layer and bool(space.readers)) if space.norms else d * d
     fully_seen = 0
     for norm in [*space.outputs, *([] if space.source is None else [space.source])]:

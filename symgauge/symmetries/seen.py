@@ -76,6 +76,7 @@ def seen_of_writers(a: Architecture, w: Wiring) -> dict[str, int]:
 
 
 def empty(filled: Tensor) -> Tensor:
-    """The projection (…, n, n) onto the channels that rows (…, m, n) with m < n leave empty."""
-    inner = torch.linalg.inv(filled @ filled.mT)
-    return identity(filled.shape[-1], filled) - filled.mT @ (inner @ filled)
+    """A basis (…, n, n − m) of the channels that rows (…, m, n) leave empty: the rows times it are zero."""
+    m, n = filled.shape[-2:]
+    rest = identity(n - m, filled).expand(*filled.shape[:-2], n - m, n - m)
+    return torch.cat([-torch.linalg.inv(filled[..., :m]) @ filled[..., m:], rest], dim=-2)
