@@ -13,7 +13,7 @@ from symgauge.architecture import Architecture
 from symgauge.errors import Undecided
 from symgauge.exact.dimension import dimension
 from symgauge.exact.result import FibreDimension
-from symgauge.strategies import arbitrary_architecture, expression
+from symgauge.strategies import arbitrary_architecture
 from symgauge.symmetries import dimension as formula
 from symgauge.symmetries.group import every_degenerate_case
 from symgauge.symmetries.symbols import evaluate
@@ -86,6 +86,6 @@ def search(seeds: Iterable[int], predicted: Callable[[Architecture], int] = know
         else:
             found.counts["deviates"] += 1
             found.deviations.append(
-                f"arbitrary_architecture({seed}) = {expression(a)}: nullity {nullity}, formula {predicted(a)}"
+                f"arbitrary_architecture({seed}) = {a!r}: nullity {nullity}, formula {predicted(a)}"
             )
     return found

@@ -19,7 +19,7 @@ from symgauge.models.reference import ReferenceModel
 from symgauge.numeric import fibre_dimension_float, random_inputs
 from symgauge.presets import small_depth
 from symgauge.profiles import scale
-from symgauge.strategies import architectures, expression
+from symgauge.strategies import architectures
 from symgauge.symmetries import degenerate_cases
 from symgauge.symmetries import dimension as formula
 from symgauge.symmetries.catalogue.value_output import ValueOutput
@@ -107,7 +107,7 @@ def test_nothing_is_unexplained_in_drawn_architectures(evidence: EvidenceLog) ->
         "degenerate architectures, all named: " + ", ".join(BESIDE_THE_FORMULA),
         passed=all(exact == expected for exact, expected in exceeding.values()),
         figures={name: f"nullity {exact}, formula {expected}" for name, (exact, expected) in exceeding.items()},
-        counterexample="; ".join(f"`{expression(a)}`" for a in BESIDE_THE_FORMULA.values()),
+        counterexample="; ".join(f"`{a!r}`" for a in BESIDE_THE_FORMULA.values()),
         cases=len(exceeding),
     )
     evidence.exact(
