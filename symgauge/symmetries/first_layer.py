@@ -121,6 +121,10 @@ _RECTIFIED = Architecture(
     d_model=2, heads=2, d_k=1, d_v=1, d_ff=3, vocabulary=7, attention="linear", causal=False, key_bias=True,
     activation="relu", head_bias=True,
 )  # fmt: skip
+_NORMED_HEADS = Architecture(
+    d_model=6, heads=1, d_k=4, d_v=4, vocabulary=7, context=3, key_bias=True, qk_norm=True, norm="layer",
+    final_norm=True, tied=True,
+)  # fmt: skip
 _LINEAR = RMS.replace(attention="linear", d_k=1, d_v=1, rotary=None)
 _NORMED_TABLE = RMS.replace(d_model=5, d_ff=0, gated=False, embedding_norm=True, final_norm=False, tied=True)
 _PARALLEL = PRE_LN.replace(placement="parallel", position_table=False, d_ff=2)
@@ -168,6 +172,17 @@ DEGENERATE_CASES = (
         _few_tokens_for_a_stream_read_once,
         example=RMS.replace(placement="parallel", final_norm=False, vocabulary=11, d_ff=2),
         beside=RMS.replace(placement="parallel", final_norm=False, vocabulary=29, d_ff=1),
+    ),
+    DegenerateCase(
+        "tokens are too few to fix the forms that query and key norms of a first layer see",
+        lambda a: (
+            _tables_alone(a)
+            and a.qk_norm
+            and a.latent is None
+            and a.vocabulary * (a.d_k + 1) < 2 * a.d_k * (a.d_model + 1)
+        ),
+        example=_NORMED_HEADS.replace(vocabulary=7),
+        beside=_NORMED_HEADS.replace(vocabulary=13),
     ),
     DegenerateCase(
         "tokens are too few for rectified neurons, each of which is on for about half of them",

@@ -37,7 +37,8 @@ def _exceeds(a: Architecture, w: Wiring, sub: Sublayer) -> bool:
     mix = a.heads > 1 and a.d_k >= min(query, key) and a.d_v >= min(value, output)
     # As many heads as their outputs have numbers are one too many where rotations keep keys apart.
     shared = share > 1 and share - (sub.rotary is None) >= min(a.d_v * output, a.d_k * query)
-    return a.groups * (scores + written - share**2) > form or mix or shared
+    # One group more than fills the form: so near to it heads are not told apart either.
+    return (a.groups + 1) * (scores + written - share**2) > form or mix or shared
 
 
 def _functions(a: Architecture, w: Wiring, sub: Attention) -> tuple[int, int, int, int]:

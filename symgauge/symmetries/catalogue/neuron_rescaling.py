@@ -65,7 +65,8 @@ def _of_one_channel(a: Architecture) -> bool:
     w = wire(a)
     seen = seen_by_readers(a, w)
     read = [seen[m.weight] for f in feed_forwards(w) for m in f.readers]
-    return any(each.linear == 1 and not each.constant for each in read)
+    # A norm over one direction hands on little more than a sign, on which a bias cannot tell neurons apart either.
+    return any(each.linear == 1 and (a.norm != "none" or not each.constant) for each in read)
 
 
 class ReluRescale(_Rescale):
@@ -84,7 +85,7 @@ class ReluRescale(_Rescale):
             of_point=True,
         ),
         DegenerateCase(
-            "rectified neurons without bias that read one channel come in two kinds only",
+            "rectified neurons that read one direction, without bias or behind a norm, come in two kinds only",
             _of_one_channel,
             example=ATTENTION.replace(d_model=1, d_ff=3, activation="relu", residual=True),
             beside=ATTENTION.replace(d_model=1, d_ff=3, residual=True),
