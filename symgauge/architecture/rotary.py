@@ -77,9 +77,9 @@ class Rotary:
         """Group planes by angle modulo sign and full turns; angles 0 (with the unrotated channels) and π are real."""
         still: list[int] = []
         half: list[int] = []
-        moving: dict[Turn, list[tuple[int, int]]] = {}
+        moving: dict[Fraction, list[tuple[int, int]]] = {}
         for j, turn in enumerate(self.turns):
-            reduced = turn % 1
+            reduced = Fraction(turn) % 1  # exact, so that turns of opposite sign meet
             if reduced == 0:
                 still.extend(self.plane(j))
             elif reduced * 2 == 1:

@@ -61,7 +61,9 @@ def pull(
         _, node = heapq.heappop(order)
         total = summed(arithmetic, waiting.pop(node), groups)
         if not node.parents:
-            result[node] = total.split(groups).rows.map(lambda x, s=node.shape: x.reshape(-1, groups, *s))  # type: ignore[misc]
+            # Not −1 for the number of rows: a tensor without entries would leave it open.
+            rows = total.split(groups).rows
+            result[node] = rows.map(lambda x, s=node.shape: x.reshape(len(x) // groups, groups, *s))  # type: ignore[misc]
         for parent, by in node.parents:
             give(parent, total if by is None else by.pull_owned(arithmetic, total, groups))
     return result

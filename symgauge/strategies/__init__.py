@@ -26,11 +26,12 @@ from torch import Tensor
 from symgauge.architecture import Architecture
 from symgauge.models.parameters import random_parameters
 from symgauge.numeric.inputs import random_element, random_inputs
+from symgauge.strategies.arbitrary import arbitrary_architecture
 from symgauge.strategies.kinds import KINDS
 from symgauge.strategies.planner import Planner, choose_architecture
 from symgauge.symmetries.base import DiscreteSymmetry, Symmetry
 
-__all__ = ["architectures", "elements", "inputs", "parameters"]
+__all__ = ["arbitrary_architecture", "architectures", "elements", "inputs", "parameters"]
 
 _SEEDS = st.integers(0, 2**32 - 1)
 _CHOICES = 20

@@ -14,7 +14,8 @@ class DegenerateCase:
 
     reason: one clause that says what happens. met: whether an architecture is in the case. example: a small one that is
     and whose exact nullity (at the random point of ``seed``) differs from the families' dimension; beside: a neighbour
-    that is in no case, where both agree.
+    that is in no case, where both agree. of_point: whether the parameter point decides; where the exact run finds every
+    unit on both sides and every expert chosen, the count is right.
     """
 
     reason: str
@@ -22,3 +23,4 @@ class DegenerateCase:
     example: Architecture
     beside: Architecture
     seed: int = 0
+    of_point: bool = False

@@ -2,23 +2,80 @@
 
 from __future__ import annotations
 
-from symgauge.architecture import Experts
+from fractions import Fraction
+
+from symgauge.architecture import Architecture, Experts, Latent, Rotary
 from symgauge.symmetries.degenerate import DegenerateCase
-from symgauge.symmetries.examples import ATTENTION, RMS
+from symgauge.symmetries.examples import ATTENTION, BLOCK, LATENT, RMS
 
 UNCHOSEN_EXPERT = "an expert may never be chosen, and is then free"
 
+_TURNING = ATTENTION.replace(d_model=1, heads=1, groups=1, d_k=4, rotary=Rotary((Fraction(1, 7), Fraction(2, 7))))
+
+
+def _positions(a: Architecture) -> int:
+    """How many positions a query sees at most, in the layer where they are fewest."""
+    return min([a.context, *(window for window in a.windows if window)])
+
+
+def _two_positions_that_turn(a: Architecture) -> bool:
+    """Whether turning channels fill what queries and keys read: their form at distance 0 is seen where both agree."""
+    moving = (sum(len(c.channels) for c in r.classes() if c.kind == "complex") for r in a.encodings if r is not None)
+    return _positions(a) == 2 and max(moving, default=0) >= a.d_model - (a.norm == "layer")
+
+
+def _norm_over_one_direction(a: Architecture) -> bool:
+    """A norm over one direction is a function of one number: nothing for LayerNorm of one channel, a sign without ε."""
+    directions = a.d_model - (a.norm == "layer")
+    if directions > 1 or (a.norm == "none" and not a.head_transform):
+        return False
+    network = a.d_ff > 0 or a.experts is not None
+    outputs = a.placement in ("sandwich", "output") and (a.final_norm or network)
+    normed_twice = a.embedding_norm and not a.residual
+    gain_by_its_sum = a.norm == "layer" and (a.placement == "post" or outputs or normed_twice)
+    return directions == 0 or a.epsilon_is_zero or gain_by_its_sum or (a.embedding_norm and a.tied)
+
+
 DEGENERATE_CASES = (
     DegenerateCase(
-        "sequences (or windows) of one or two positions do not show all of attention",
-        lambda a: a.context < 3 or any(0 < window < 3 for window in a.windows),
+        "sequences (or windows) of one position show nothing of scores",
+        lambda a: _positions(a) < 2,
         example=ATTENTION.replace(context=1),
-        beside=ATTENTION,
+        beside=ATTENTION.replace(context=2),
+    ),
+    DegenerateCase(
+        "sequences (or windows) of two positions show rotated scores at too few distances",
+        _two_positions_that_turn,
+        example=_TURNING.replace(context=2),
+        beside=_TURNING.replace(context=5),
+    ),
+    DegenerateCase(
+        "a norm over one direction (RMSNorm of one channel, LayerNorm of two) is a function of one number",
+        _norm_over_one_direction,
+        example=BLOCK.replace(d_model=2, d_ff=2, final_norm=True, epsilon=0.0),
+        beside=BLOCK.replace(d_model=2, d_ff=2, final_norm=True),
+    ),
+    DegenerateCase(
+        "a latent of one channel keeps little more than a sign under its norm",
+        lambda a: (
+            a.latent is not None
+            and 1 in (a.latent.query, a.latent.key_value)
+            and (a.epsilon_is_zero or a.attention == "linear")
+        ),
+        example=LATENT.replace(latent=Latent(4, 1, 2), epsilon=0.0),
+        beside=LATENT.replace(epsilon=0.0),
+    ),
+    DegenerateCase(
+        "a latent wider than what it is made from has channels that its norm alone sees",
+        lambda a: a.latent is not None and max(a.latent.query, a.latent.key_value) > a.d_model - (a.norm == "layer"),
+        example=LATENT.replace(d_model=4, vocabulary=17, latent=Latent(3, 5, 2)),
+        beside=LATENT.replace(d_model=4, vocabulary=17, latent=Latent(3, 4, 2)),
     ),
     DegenerateCase(
         UNCHOSEN_EXPERT,
         lambda a: a.experts is not None,
         example=RMS.replace(d_model=2, experts=Experts(6, 1, 2)),
         beside=RMS.replace(d_model=2),
+        of_point=True,
     ),
 )

@@ -88,7 +88,7 @@ def cayley(skew: Tensor) -> Tensor:
 def differences(n: int, like: Tensor) -> Tensor:
     """The integer matrix (n, n − 1) with columns e_i − e_n, a basis of the vectors orthogonal to **1**."""
     eye = torch.eye(n - 1, dtype=like.dtype, device=like.device)
-    return torch.cat([eye, -torch.ones_like(eye[:1])])
+    return torch.cat([eye, -torch.ones(1, n - 1, dtype=like.dtype, device=like.device)])
 
 
 def inverse(matrix: Tensor) -> Tensor:

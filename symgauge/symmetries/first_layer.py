@@ -15,6 +15,7 @@ from symgauge.architecture import Architecture
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.degenerate import DegenerateCase
 from symgauge.symmetries.examples import LATENT, PRE_LN, RMS
+from symgauge.symmetries.linear_attention import tokens_tell_keys_from_values
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Surplus:
 def surpluses(a: Architecture) -> list[Surplus]:
     """What the first layer of an architecture can have beyond the symmetry families, positive or not.
 
-    Source: derived here; tests/symmetries/test_limits.py holds it against exact ranks.
+    Source: derived here; tests/symmetries/test_degenerate_cases.py holds it against exact ranks.
     """
     if not a.is_model or a.position_table or not a.residual or a.norm == "none":
         return []
@@ -77,16 +78,36 @@ def _few_tokens_for_a_latent(a: Architecture) -> bool:
     if a.latent is None or not _tables_alone(a):
         return False
     latent = max(a.latent.query, a.latent.key_value)
-    return a.vocabulary <= max(latent * (latent + 1), 2 * a.d_model + latent) // 2
+    return a.vocabulary <= max(latent * (latent + 1) // 2, a.d_model + max(1, latent // 2))
 
 
 def _few_tokens_for_a_parallel_network(a: Architecture) -> bool:
     if not _tables_alone(a) or not a.placement.startswith("parallel"):
         return False
-    # A linear map of what the first layer reads and the feed-forward's weights, against what each token must keep.
+    # A linear map of what the first layer reads and the feed-forward's weights, against what each token must keep; a
+    # rectified neuron is on for about half of the tokens.
+    tokens = a.vocabulary // 2 if a.activation in ("relu", "relu2") and _network(a) else a.vocabulary
+    return tokens * (a.d_model - (a.norm == "layer")) < a.d_model**2 + _network(a)
+
+
+def _few_tokens_for_a_stream_read_once(a: Architecture) -> bool:
+    """Whether the only norms are a first layer's: then any matrix may act on the stream, and on what they hand on."""
+    network = a.d_ff > 0 or a.experts is not None
+    once = a.placement.startswith("parallel") or (a.placement == "pre" and not network)
+    if not _tables_alone(a) or a.norm == "none" or a.final_norm or a.layers > 1 or a.tied or not once:
+        return False
+    each = a.d_model - a.epsilon_is_zero - (a.norm == "layer")
+    return a.vocabulary * each < 2 * a.d_model**2 + _network(a)
+
+
+def _network(a: Architecture) -> int:
+    """Numbers of a layer's networks that their readers have."""
     hidden = a.d_ff if a.experts is None else 2 * a.experts.d_ff * (a.experts.count + a.experts.shared)
-    maps, seen = hidden * ((3 if a.gated else 2) * a.d_model + 1), a.d_model - (a.norm == "layer")
-    return a.vocabulary * seen < a.d_model**2 + maps
+    return hidden * ((3 if a.gated else 2) * a.d_model + 1)
+
+
+def _few_tokens_for_a_form(a: Architecture) -> bool:
+    return _tables_alone(a) and a.embedding_norm and a.tied and 2 * a.vocabulary < a.d_model * (a.d_model + 1) // 2 + 2
 
 
 def _norm_over_the_table_alone(a: Architecture) -> bool:
@@ -96,6 +117,16 @@ def _norm_over_the_table_alone(a: Architecture) -> bool:
 
 
 _BIASED = RMS.replace(query_bias=True, key_bias=True, value_bias=True, context=4)
+_RECTIFIED = Architecture(
+    d_model=2, heads=2, d_k=1, d_v=1, d_ff=3, vocabulary=7, attention="linear", causal=False, key_bias=True,
+    activation="relu", head_bias=True,
+)  # fmt: skip
+_NORMED_HEADS = Architecture(
+    d_model=6, heads=1, d_k=4, d_v=4, vocabulary=7, context=3, key_bias=True, qk_norm=True, norm="layer",
+    final_norm=True, tied=True,
+)  # fmt: skip
+_LINEAR = RMS.replace(attention="linear", d_k=1, d_v=1, rotary=None)
+_NORMED_TABLE = RMS.replace(d_model=5, d_ff=0, gated=False, embedding_norm=True, final_norm=False, tied=True)
 _PARALLEL = PRE_LN.replace(placement="parallel", position_table=False, d_ff=2)
 
 DEGENERATE_CASES = (
@@ -110,7 +141,7 @@ DEGENERATE_CASES = (
         lambda a: (
             _tables_alone(a)
             and a.vocabulary == a.d_model + 1
-            and a.norm == "rms"
+            and a.norm != "layer"
             and a.query_bias
             and a.key_bias
             and a.value_bias
@@ -135,6 +166,46 @@ DEGENERATE_CASES = (
         _norm_over_the_table_alone,
         example=RMS.replace(embedding_norm=True),
         beside=RMS,
+    ),
+    DegenerateCase(
+        "tokens are too few to hold a stream that no norm reads but the first layer's",
+        _few_tokens_for_a_stream_read_once,
+        example=RMS.replace(placement="parallel", final_norm=False, vocabulary=11, d_ff=2),
+        beside=RMS.replace(placement="parallel", final_norm=False, vocabulary=29, d_ff=1),
+    ),
+    DegenerateCase(
+        "tokens are too few to fix the forms that query and key norms of a first layer see",
+        lambda a: (
+            _tables_alone(a)
+            and a.qk_norm
+            and a.latent is None
+            and a.vocabulary * (a.d_k + 1) < 2 * a.d_k * (a.d_model + 1)
+        ),
+        example=_NORMED_HEADS.replace(vocabulary=7),
+        beside=_NORMED_HEADS.replace(vocabulary=13),
+    ),
+    DegenerateCase(
+        "tokens are too few for rectified neurons, each of which is on for about half of them",
+        lambda a: (
+            _tables_alone(a)
+            and a.activation in ("relu", "relu2")
+            and a.vocabulary // 2 <= a.d_model + 1
+            and _network(a) > 0
+        ),
+        example=_RECTIFIED,
+        beside=_RECTIFIED.replace(activation="gelu"),
+    ),
+    DegenerateCase(
+        "tokens are too few to hold a quadratic form of a tied table that a norm reads",
+        _few_tokens_for_a_form,
+        example=_NORMED_TABLE.replace(vocabulary=7),
+        beside=_NORMED_TABLE.replace(vocabulary=9),
+    ),
+    DegenerateCase(
+        "without softmax tokens are too few to tell a first layer's keys from its values, which meet in products",
+        lambda a: _tables_alone(a) and not tokens_tell_keys_from_values(a),
+        example=_LINEAR.replace(vocabulary=6),
+        beside=_LINEAR.replace(vocabulary=9),
     ),
 )
 """What tokens that are too few, or a norm over their table alone, leave free besides."""

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from symgauge.architecture import Architecture
 from symgauge.symmetries.base import Roles
-from symgauge.wiring import Map, Wiring
+from symgauge.wiring import Map
 
 
 def per_head(a: Architecture, x: Tensor, copies: int) -> Tensor:
@@ -22,8 +22,3 @@ def times(m: Map, roles: Roles, right: Tensor) -> dict[str, Tensor]:
     if m.bias is not None:
         changed[m.bias] = (roles[m.bias].unsqueeze(-2) @ right).squeeze(-2)
     return changed
-
-
-def rows_of(w: Wiring, m: Map) -> int:
-    """Rows of a map's matrix, its bias included."""
-    return w.shapes[m.weight][-2] + (m.bias is not None)

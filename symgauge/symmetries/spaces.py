@@ -41,8 +41,11 @@ def written_scale(a: Architecture) -> float:
 
 def norm_before_head(a: Architecture, w: Wiring) -> Norm | None:
     """The norm whose result the unembedding reads, if nothing is added in between."""
-    last = spaces(a, w)[-1]
-    return last.source if len(last.moments) == 1 else None
+    if w.head is None:
+        return None
+    head = w.head.unembedding.weight
+    read = next(x for x in spaces(a, w) if any(reader.weight == head for reader in x.moments[-1].readers))
+    return read.source if len(read.moments) == 1 else None
 
 
 def width_of(a: Architecture, norm: Norm) -> Expr:

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from symgauge.architecture import Architecture
 from symgauge.symmetries.base import Roles
+from symgauge.symmetries.elements import inverse
 from symgauge.symmetries.heads import per_head
 from symgauge.symmetries.spaces import spaces
 from symgauge.wiring import Attention, Norm, Wiring
@@ -21,6 +22,12 @@ def through_heads(a: Architecture, roles: Roles, output: str, value: Tensor) -> 
 def stacked_output(a: Architecture, roles: Roles, sub: Attention) -> Tensor:
     """The map (g d_v, d_model) from constant values, one per group, to what the heads write."""
     return roles[sub.output.weight].reshape(a.groups, -1, a.d_v, a.d_model).sum(1).reshape(-1, a.d_model)
+
+
+def written_by(a: Architecture, roles: Roles, sub: Attention, vector: Tensor) -> Tensor:
+    """The shortest constant values (g, d_v) that make the heads write a ``vector`` (1, d_model)."""
+    rows = stacked_output(a, roles, sub)
+    return ((vector @ inverse(rows.mT @ rows)) @ rows.mT).reshape(a.groups, a.d_v)
 
 
 def offsets_read(a: Architecture, w: Wiring) -> dict[str, Norm]:

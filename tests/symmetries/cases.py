@@ -49,6 +49,8 @@ _CASES: dict[str, dict[str, Any]] = {
         **ALONE, "d_k": 10, "d_model": 11, "rotary": Rotary(tuple(Fraction(n, 14) for n in (2, 12, 7, 0)), unrotated=2),
         "key_bias": True,
     },
+    "attention-wide-shared": {**ALONE, "groups": 2, "d_model": 3, "d_k": 4, "query_bias": True},
+    "attention-wide-values": {**ALONE, "groups": 2, "d_model": 3, "norm": "layer", "norm_offset": True, "d_v": 4},
     "block": {**GPT2, "vocabulary": 0, "layers": 1, "position_table": False, "final_norm": False},
     "block-values-biased": {**BIASED_VALUES, "layers": 1},
     "blocks-values-offset": {**BIASED_VALUES, "value_bias": False, "groups": 2},

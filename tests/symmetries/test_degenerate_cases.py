@@ -67,20 +67,6 @@ def test_tokens_that_a_first_latent_norm_lacks(vocabulary: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("a", "unseen"),
-    [
-        # Rows of W_O (or of the queries' map) along channels that values (keys) of rank kv = 2 leave empty, 2 heads.
-        (mla(8, query=3, key_value=2, d_v=3), 2 * (3 - 2) * (5 - 3)),
-        (mla(11, query=4, key_value=2, d_k=5, d_model=6), 2 * (3 - 2) * (4 - 3)),
-    ],
-    ids=["values", "keys"],
-)
-def test_head_channels_that_a_narrow_latent_leaves_empty(a: Architecture, unseen: int) -> None:
-    assert account(a).unexplained == unseen
-    assert any("wider than the latent" in reason for reason in degenerate_cases(a))
-
-
-@pytest.mark.parametrize(
     ("vocabulary", "fields", "more"),
     [
         (5, {}, 4),
@@ -111,13 +97,6 @@ def test_levels_that_cancel_between_layers(fields: dict[str, Any]) -> None:
     assert found.complete
     level = {each.name: each.gain for each in found.families}.get("value-mean-shift", 0)
     assert level == (0 if a.d_v == 1 else a.layers if a.ff_bias else a.layers - 1)
-
-
-def test_shared_values_wider_than_the_stream() -> None:
-    """Each of 3 heads writes freely along the channel that the values leave empty; GL(d_v) has 4 of these."""
-    a = Architecture(3, 3, 2, 4, groups=1, context=4, residual=False)
-    assert account(a).unexplained == (3 * 3 - 4) * (4 - 3)
-    assert any("share" in reason for reason in degenerate_cases(a))
 
 
 @pytest.mark.parametrize("name", presets())

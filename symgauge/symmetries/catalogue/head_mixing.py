@@ -12,8 +12,10 @@ from symgauge.architecture import Architecture
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry
 from symgauge.symmetries.citation import Cites
+from symgauge.symmetries.degenerate import DegenerateCase
 from symgauge.symmetries.elements import factors, full_pattern, invertible, near_identity
 from symgauge.symmetries.examples import ATTENTION
+from symgauge.symmetries.linear_attention import heads_exceed_their_form
 from symgauge.wiring import Attention, FeedForward, Mixture, Wiring
 
 
@@ -26,6 +28,14 @@ class HeadMixing(Symmetry):
     source = (Cites("henry2025lightning", "Section 3", "one head"),)
     after = ("query-key", "value-output")
     example = ATTENTION.replace(attention="linear", groups=1)
+    degenerate_cases = (
+        DegenerateCase(
+            "without softmax heads are more, or wider, than the cubic form that they add up to can tell apart",
+            heads_exceed_their_form,
+            example=ATTENTION.replace(d_model=2, heads=3, groups=3, d_v=1, attention="linear"),
+            beside=ATTENTION.replace(d_model=3, heads=3, groups=3, d_v=1, attention="linear"),
+        ),
+    )
 
     def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
         # A soft cap makes the size of scores visible.

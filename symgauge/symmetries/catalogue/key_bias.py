@@ -24,7 +24,6 @@ class KeyBias(Symmetry):
         "the same number, which softmax does not see."
     )
     source = (Cites("namazifar2023bias", part="without rotary encoding"),)
-    after = ("query-key",)
     example = ATTENTION.replace(key_bias=True)
 
     def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:

@@ -13,9 +13,10 @@ from symgauge.symmetries.base import Roles, Site, Symmetry
 from symgauge.symmetries.citation import Cites
 from symgauge.symmetries.degenerate import DegenerateCase
 from symgauge.symmetries.elements import factors
-from symgauge.symmetries.examples import BLOCK, PLAIN, RMS
+from symgauge.symmetries.examples import ATTENTION, BLOCK, PLAIN, RMS
 from symgauge.symmetries.feed_forward import columns_times, feed_forwards
-from symgauge.wiring import FeedForward, Map, Wiring
+from symgauge.symmetries.seen import seen_by_readers
+from symgauge.wiring import FeedForward, Map, Wiring, wire
 
 
 class _Rescale(Symmetry):
@@ -58,6 +59,16 @@ class GatedRescale(_Rescale):
         return None if f.gate is None else (f.up, 1)
 
 
+def _of_one_channel(a: Architecture) -> bool:
+    if a.activation not in ("relu", "relu2"):
+        return False
+    w = wire(a)
+    seen = seen_by_readers(a, w)
+    read = [seen[m.weight] for f in feed_forwards(w) for m in f.readers]
+    # A norm over one direction hands on little more than a sign, on which a bias cannot tell neurons apart either.
+    return any(each.linear == 1 and (a.norm != "none" or not each.constant) for each in read)
+
+
 class ReluRescale(_Rescale):
     name = "relu-rescale"
     title = "The input of each ReLU neuron is scaled by a positive factor and its down row divided (squared for ReLU²)."
@@ -71,6 +82,13 @@ class ReluRescale(_Rescale):
             example=BLOCK.replace(d_ff=4, activation="relu"),
             beside=BLOCK.replace(d_ff=4),
             seed=3,
+            of_point=True,
+        ),
+        DegenerateCase(
+            "rectified neurons that read one direction, without bias or behind a norm, come in two kinds only",
+            _of_one_channel,
+            example=ATTENTION.replace(d_model=1, d_ff=3, activation="relu", residual=True),
+            beside=ATTENTION.replace(d_model=1, d_ff=3, residual=True),
         ),
     )
 

@@ -12,9 +12,20 @@ from symgauge.symmetries.citation import Cites
 from symgauge.symmetries.degenerate import DegenerateCase
 from symgauge.symmetries.elements import factors
 from symgauge.symmetries.examples import POST_LN, RMS
+from symgauge.symmetries.gains_and_maps import output_norms_see_too_little
+from symgauge.symmetries.no_residual import goes_on
 from symgauge.symmetries.space import Space
 from symgauge.symmetries.spaces import spaces, width_of
 from symgauge.wiring import Wiring, wire
+
+
+def _norm_of_a_norm(a: Architecture) -> bool:
+    if a.norm == "none":
+        return False
+    seen_twice = a.final_norm and (a.is_model or a.norm == "rms" or a.epsilon_is_zero)
+    after_stream = a.placement == "post" and (not a.residual or seen_twice)
+    after_sublayer = a.placement in ("sandwich", "output") and not a.residual and goes_on(a)
+    return after_stream or after_sublayer or (a.is_model and a.embedding_norm and not a.residual)
 
 
 class NormGain(Symmetry):
@@ -25,21 +36,24 @@ class NormGain(Symmetry):
     degenerate_cases = (
         DegenerateCase(
             "a norm that reads only another norm's result adds freedom of scales per channel",
-            lambda a: a.norm != "none" and a.placement == "post" and (a.final_norm or not a.residual),
+            _norm_of_a_norm,
             example=POST_LN.replace(norm="rms", norm_offset=False, final_norm=True),
             beside=POST_LN.replace(norm="rms", norm_offset=False),
         ),
         DegenerateCase(
             "with just two LayerNorms on a Post-LN stream the inner gain may move along one isospectral curve",
-            lambda a: a.norm == "layer" and a.placement == "post" and len(wire(a).steps) + a.embedding_norm == 2,
+            lambda a: (
+                a.is_model
+                and a.norm == "layer"
+                and a.placement == "post"
+                and len(wire(a).steps) + a.embedding_norm == 2
+            ),
             example=POST_LN.replace(embedding_norm=False),
             beside=POST_LN,
         ),
         DegenerateCase(
             "an output norm behind fewer than about √(2 d_model) inner channels does not see all of its gain",
-            lambda a: (
-                a.placement in ("sandwich", "output") and min(a.heads * a.d_v, a.d_ff or a.d_model) ** 2 < 2 * a.d_model
-            ),
+            output_norms_see_too_little,
             example=RMS.replace(placement="output", d_v=1),
             beside=RMS.replace(placement="output"),
         ),

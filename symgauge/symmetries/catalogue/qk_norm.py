@@ -16,7 +16,23 @@ from symgauge.symmetries.degenerate import DegenerateCase
 from symgauge.symmetries.elements import factors
 from symgauge.symmetries.examples import RMS
 from symgauge.symmetries.heads import per_head
-from symgauge.wiring import Attention, Wiring
+from symgauge.symmetries.seen import seen_by_readers
+from symgauge.wiring import Attention, Wiring, wire
+
+
+def _norm_over_empty_channels(a: Architecture) -> bool:
+    if not a.qk_norm or a.latent is not None:
+        return False
+    w = wire(a)
+    seen = seen_by_readers(a, w)
+    across = (a.heads, a.groups) if a.qk_norm_across else (1, 1)
+    for sub in w.sublayers():
+        if isinstance(sub, Attention):
+            for m, heads in zip((sub.query, sub.key), across, strict=True):
+                # A constant in what is normed stands beside ε, so that a full set of channels is one too many.
+                if heads * a.d_k > seen[m.weight].linear:
+                    return True
+    return False
 
 
 class QKNormGain(Symmetry):
@@ -25,14 +41,19 @@ class QKNormGain(Symmetry):
         "Normalised queries and keys trade gain: γ_q times a, γ_k divided by a, one factor per rotated plane and one "
         "per channel that does not turn (or turns by half turns), in every group that has gains of its own."
     )
-    after = ("query-key",)
     example = RMS.replace(qk_norm=True)
     degenerate_cases = (
         DegenerateCase(
             "a query or key norm over a single channel leaves only signs",
-            lambda a: a.qk_norm and a.d_k == 1,
+            lambda a: a.qk_norm and a.d_k == 1 and a.epsilon_is_zero,
             example=RMS.replace(qk_norm=True, d_k=1, rotary=None, epsilon=0.0),
             beside=RMS.replace(qk_norm=True, d_k=2, rotary=None, epsilon=0.0),
+        ),
+        DegenerateCase(
+            "a query or key norm over more channels than the maps before it fill sees only a form on what they read",
+            _norm_over_empty_channels,
+            example=RMS.replace(qk_norm=True, d_k=5, rotary=None),
+            beside=RMS.replace(qk_norm=True, d_k=4, rotary=None),
         ),
     )
 

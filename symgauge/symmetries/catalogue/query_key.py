@@ -9,19 +9,36 @@ import torch
 from sympy import Expr, Integer
 from torch import Tensor
 
-from symgauge.architecture import Architecture, Latent, Rotary
+from symgauge.architecture import Architecture, Rotary, RotationClass
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry
 from symgauge.symmetries.citation import Cites
-from symgauge.symmetries.degenerate import DegenerateCase
 from symgauge.symmetries.elements import commutant_pattern, full_pattern, invertible, near_identity
-from symgauge.symmetries.examples import ATTENTION, LATENT, SHARED, WIDE
-from symgauge.symmetries.heads import per_head, rows_of, times
+from symgauge.symmetries.examples import ATTENTION
+from symgauge.symmetries.heads import per_head, times
+from symgauge.symmetries.seen import beyond_bases, seen_by_readers
+from symgauge.symmetries.softmax import unseen_key_channels
 from symgauge.wiring import Attention, LatentAttention, Map, Wiring
 
 
 @dataclass(frozen=True)
-class _Scores:
+class ScoreBlock:
+    """Head channels that turn alike, and how many functions of what they read queries and keys put into them."""
+
+    channels: RotationClass
+    query: int
+    key: int
+
+    @property
+    def beyond_bases(self) -> int:
+        """What is free of queries and keys beyond changes of basis, as in :func:`seen.beyond_bases`."""
+        if self.channels.kind == "complex":
+            return 2 * beyond_bases(self.query, len(self.channels.signs), self.key)
+        return beyond_bases(self.query, len(self.channels.channels), self.key)
+
+
+@dataclass(frozen=True)
+class Scores:
     """Queries and keys whose products make the scores: ``copies`` independent matrices act on them."""
 
     query: Map
@@ -29,14 +46,22 @@ class _Scores:
     copies: int
     count: Expr
     pattern: Tensor
+    rotary: Rotary | None
+    """What turns the channels."""
 
-    def idle(self, a: Architecture, w: Wiring) -> int:
-        """Directions of one matrix that move neither factor: heads wider than what they read (claims in 4.2)."""
-        n = self.pattern.shape[0]
-        if int(self.pattern.max()) < n * n:
-            return 0
-        query = a.heads // self.copies * rows_of(w, self.query)
-        return max(0, n - query) * max(0, n - rows_of(w, self.key))
+    @property
+    def bases(self) -> int:
+        """Real dimension of the matrices that keep the scores of ``copies`` heads."""
+        return int(self.pattern.max())
+
+    def blocks(self, a: Architecture, w: Wiring) -> list[ScoreBlock]:
+        """The channels by the rotation that they share."""
+        seen = seen_by_readers(a, w)
+        query, key = seen[self.query.weight], seen[self.key.weight]
+        m, n = a.heads // self.copies * (query.linear + query.constant), self.pattern.shape[0]
+        classes = (RotationClass("real", tuple(range(n))),) if self.rotary is None else self.rotary.classes()
+        unseen = set(unseen_key_channels(a, self.rotary))
+        return [ScoreBlock(c, m, key.linear + (key.constant and not set(c.channels) <= unseen)) for c in classes]
 
     def act(self, a: Architecture, roles: Roles, x: Tensor) -> dict[str, Tensor]:
         matrices = near_identity(x.reshape(self.copies, -1), self.pattern)
@@ -55,6 +80,23 @@ def _commutant(a: Architecture, rotary: Rotary | None) -> tuple[Expr, Tensor]:
     return Integer(rotary.commutant_dimension), commutant_pattern(rotary)
 
 
+def score_maps(a: Architecture, w: Wiring) -> list[tuple[Scores, Expr]]:
+    """Queries and keys that are read by their products alone, and in letters how many matrices keep these."""
+    found: list[tuple[Scores, Expr]] = []
+    for sub in w.sublayers():
+        if isinstance(sub, Attention) and not a.qk_norm:
+            size, pattern = _commutant(a, sub.rotary)
+            found.append((Scores(sub.query, sub.key, a.groups, s.g, pattern, sub.rotary), size))
+        elif isinstance(sub, LatentAttention):
+            assert a.latent is not None
+            if nope := a.d_k - a.latent.d_rope:
+                plain = Scores(sub.query_nope, sub.key_up, a.heads, s.h, full_pattern(nope), None)
+                found.append((plain, (s.d_k - s.d_r) ** 2))
+            size, pattern = _commutant(a, a.rotary)
+            found.append((Scores(sub.query_rope, sub.key_rope, 1, Integer(1), pattern, a.rotary), size))
+    return found
+
+
 class QueryKey(Symmetry):
     name = "query-key"
     title = (
@@ -62,48 +104,17 @@ class QueryKey(Symmetry):
         "matrix, or with rotary encoding one that commutes with the rotations. The scores stay."
     )
     source = (Cites("tran2025equivariant", part="without rotary encoding"),)
+    after = ("key-bias", "layernorm-output-mean")
     example = ATTENTION
-    degenerate_cases = (
-        DegenerateCase(
-            "keys that heads share and that are wider than the stream leave room to each of these heads",
-            lambda a: a.groups < a.heads and a.d_k > a.d_model,
-            example=SHARED.replace(d_k=4),
-            beside=SHARED,
-        ),
-        DegenerateCase(
-            "key channels wider than the latent that they are made from leave parts of the queries' map unseen",
-            lambda a: a.latent is not None and a.d_k - a.latent.d_rope > min(a.latent.query, a.latent.key_value),
-            example=LATENT.replace(d_model=6, d_k=5, latent=Latent(4, 2, 2)),
-            beside=LATENT,
-        ),
-        DegenerateCase(
-            "keys wider than the stream share directions with biases and norms before them, which are counted twice",
-            lambda a: a.d_k > a.d_model and (a.key_bias or a.norm == "layer"),
-            example=WIDE.replace(d_k=5, key_bias=True),
-            beside=WIDE.replace(d_k=5),
-        ),
-    )
 
     def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
-        found = []
-        for sub in w.sublayers():
-            if isinstance(sub, Attention) and not a.qk_norm:
-                size, pattern = _commutant(a, sub.rotary)
-                found.append(self._site(a, w, _Scores(sub.query, sub.key, a.groups, s.g, pattern), size))
-            elif isinstance(sub, LatentAttention):
-                assert a.latent is not None
-                if nope := a.d_k - a.latent.d_rope:
-                    scores = _Scores(sub.query_nope, sub.key_up, a.heads, s.h, full_pattern(nope))
-                    found.append(self._site(a, w, scores, (s.d_k - s.d_r) ** 2))
-                size, pattern = _commutant(a, a.rotary)
-                found.append(self._site(a, w, _Scores(sub.query_rope, sub.key_rope, 1, Integer(1), pattern), size))
-        return found
+        return [self._site(a, w, scores, size) for scores, size in score_maps(a, w)]
 
-    def _site(self, a: Architecture, w: Wiring, scores: _Scores, size: Expr) -> Site:
+    def _site(self, a: Architecture, w: Wiring, scores: Scores, size: Expr) -> Site:
         return Site(
             s.layer_of(scores.query.weight),
-            scores.count * (size - scores.idle(a, w)),
-            scores.copies * int(scores.pattern.max()),
+            scores.count * (size + sum(min(0, block.beyond_bases) for block in scores.blocks(a, w))),
+            scores.copies * scores.bases,
             lambda roles, x: scores.act(a, roles, x),
             invertible(scores.pattern, scores.copies),
         )

@@ -12,6 +12,7 @@ from torch import Tensor
 from symgauge.architecture import Architecture
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry
+from symgauge.symmetries.catalogue.value_output import value_maps
 from symgauge.symmetries.citation import Cites
 from symgauge.symmetries.degenerate import DegenerateCase
 from symgauge.symmetries.elements import (
@@ -24,10 +25,13 @@ from symgauge.symmetries.elements import (
     shifts,
     skew_pattern,
 )
-from symgauge.symmetries.examples import ATTENTION, RMS
+from symgauge.symmetries.examples import ATTENTION, PLAIN, PRE_LN, RMS
+from symgauge.symmetries.gains_and_maps import maps_are_left
+from symgauge.symmetries.no_residual import is_narrow
+from symgauge.symmetries.seen import seen_by_readers
 from symgauge.symmetries.space import Reader, Space
-from symgauge.symmetries.spaces import opened_by, spaces, width_of
-from symgauge.wiring import Norm, Wiring
+from symgauge.symmetries.spaces import norm_before_head, opened_by, spaces, width_of
+from symgauge.wiring import Map, Norm, Wiring, wire
 
 Kind = Literal["any", "orthogonal", "fixing"]
 
@@ -47,6 +51,11 @@ def kind_of(w: Wiring, space: Space, every: list[Space]) -> Kind | None:
     return "orthogonal" if space.norms or reads_table else "any"
 
 
+def _few_channels_before_a_tied_table(a: Architecture) -> bool:
+    norm = norm_before_head(a, wire(a)) if a.tied else None
+    return norm is not None and norm.kind == "layer" and norm.width in (2, 3)
+
+
 class StreamMap(Symmetry):
     name = "stream-map"
     title = (
@@ -63,9 +72,35 @@ class StreamMap(Symmetry):
     degenerate_cases = (
         DegenerateCase(
             "without a residual stream narrow layers leave parts of what they read unseen",
-            lambda a: not a.residual and a.layers > 1,
+            is_narrow,
             example=ATTENTION.replace(layers=2, d_v=1),
             beside=ATTENTION.replace(d_v=1),
+        ),
+        DegenerateCase(
+            "gains of the norms that write a stream do not hold all of its maps",
+            maps_are_left,
+            example=RMS.replace(placement="output", final_norm=False),
+            beside=RMS.replace(placement="output"),
+        ),
+        DegenerateCase(
+            "without a residual stream a tied table takes any matrix, and what is written last its inverse",
+            lambda a: a.tied and not a.residual,
+            example=PLAIN.replace(residual=False, tied=True),
+            beside=PLAIN.replace(residual=False),
+        ),
+        DegenerateCase(
+            "without other norms the columns of a tied table trade their sizes with the gain of the head's norm",
+            lambda a: (
+                a.tied and a.head_transform and (a.norm == "none" or (a.placement == "output" and not a.final_norm))
+            ),
+            example=PLAIN.replace(head_transform=True, tied=True),
+            beside=PLAIN.replace(head_transform=True),
+        ),
+        DegenerateCase(
+            "in two or three channels the gain of a LayerNorm can follow what maps a tied table has",
+            _few_channels_before_a_tied_table,
+            example=PRE_LN.replace(d_model=3, tied=True),
+            beside=PRE_LN.replace(d_model=3),
         ),
     )
 
@@ -92,23 +127,34 @@ class StreamMap(Symmetry):
         size = letter**2 if kind == "any" else letter * (letter - 1) / 2
         # Patterns are made on demand: a production stream has millions of coordinates.
         sample = (lambda generator: invertible(full_pattern(n))(generator)) if kind == "any" else shifts(count)
-        return Site(space.layer, size - self._idle(w, space, norms, kind), count, act, sample)
+        return Site(space.layer, size - self._idle(a, w, space, norms, kind), count, act, sample)
 
     def _letter(self, a: Architecture, space: Space) -> Expr:
         return width_of(a, space.norms[0]) if space.norms else s.d
 
-    def _idle(self, w: Wiring, space: Space, norms: list[tuple[Norm, list[Reader]]], kind: Kind) -> Expr:
+    def _idle(
+        self, a: Architecture, w: Wiring, space: Space, norms: list[tuple[Norm, list[Reader]]], kind: Kind
+    ) -> Expr:
         """Dimension of the maps that move neither writers nor readers (a stream wider than they span together)."""
         width = space.width - (kind == "fixing")
         written = sum(w.shapes[table][0] for table in space.tables)
-        written += sum(torch.Size(w.shapes[m.weight][:-1]).numel() + (m.bias is not None) for m in space.writers)
+        written += sum(_filled(a, w, m) for m in space.writers)
         readers = [*space.readers, *(reader for _, group in norms for reader in group)]
         shapes = [w.shapes[reader.weight] for reader in readers if not reader.tied]
         read = sum(shape[-1] * (shape[0] if len(shape) == 3 else 1) for shape in shapes)
+        if read >= width:  # else a bias moves by itself in what no reader sees
+            written += sum(m.bias is not None for m in space.writers)
         if kind == "any":
             return Integer(max(0, width - written) * max(0, width - read))
         left = max(0, width - written - read)
         return Integer(left * (left - 1) // 2)
+
+
+def _filled(a: Architecture, w: Wiring, writer: Map) -> int:
+    """In how many directions a map can write: fewer than its rows where values fill but part of a head."""
+    rows = torch.Size(w.shapes[writer.weight][:-1]).numel()
+    value = next((values.value for values in value_maps(a, w) if values.output == writer.weight), None)
+    return rows if value is None else min(rows, a.heads * seen_by_readers(a, w)[value.weight].linear)
 
 
 def _element(kind: Kind, width: int, x: Tensor) -> tuple[Tensor, Tensor]:

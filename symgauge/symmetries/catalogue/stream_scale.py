@@ -14,45 +14,43 @@ from symgauge.symmetries.elements import factors
 from symgauge.symmetries.examples import RMS
 from symgauge.symmetries.space import Space
 from symgauge.symmetries.spaces import spaces
-from symgauge.wiring import Map, Norm, Wiring
+from symgauge.wiring import Wiring
 
 
 class StreamScale(Symmetry):
     name = "stream-scale"
     title = (
         "With ε = 0 norms do not see the size of what they read: everything that writes a space is scaled, and maps "
-        "that read it directly are scaled back. With tied embeddings the last norm's gain and offset are scaled back."
+        "that read it directly are scaled back. With tied embeddings the space that reads the table is scaled back."
     )
     source = (Cites("zhang2019rmsnorm", part="the scale of what a norm reads"),)
     example = RMS.replace(epsilon=0.0)
 
     def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
         every = spaces(a, w)
-        reading = [space.source for space in every if any(reader.tied for reader in space.readers)]
+        tied = next((space for space in every if any(reader.tied for reader in space.readers)), None)
         return [
-            self._site(w, space, reading)
+            self._site(space, tied if "token_table" in space.tables else None)
             for space in every
-            if a.epsilon_is_zero and space.norms and self._scalable(w, space)
+            if a.epsilon_is_zero and space.norms and self._scalable(space)
         ]
 
-    def _scalable(self, w: Wiring, space: Space) -> bool:
+    def _scalable(self, space: Space) -> bool:
         if space.homogeneous is not None:
             return True
         reads_table = any(reader.tied for reader in space.readers)
         return not (space.given or space.taken or reads_table)
 
-    def _site(self, w: Wiring, space: Space, reading: list[Norm | None]) -> Site:
+    def _site(self, space: Space, tied: Space | None) -> Site:
+        """``tied``: the space whose size makes up for that of a table which is read there."""
+
         def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
             factor = 1 + x
-            up = list(space.tables)
+            up = [*space.tables, *_sizes(space)]
             down = [reader.weight for reader in space.readers]
-            for m in (*space.writers, *_maps(space.homogeneous)):
-                up += [m.weight] if m.bias is None else [m.weight, m.bias]
-            for norm in (space.source, *space.outputs):
-                up += _affine(norm)
-            if w.tied and "token_table" in space.tables:
-                for norm in reading:
-                    down += _affine(norm)
+            if tied is not None:
+                down += _sizes(tied)
+                up += [reader.weight for reader in tied.readers if not reader.tied]
             return {r: roles[r] * factor for r in up} | {r: roles[r] / factor for r in down}
 
         return Site(space.layer, Integer(1), 1, act, factors(1, positive=True))
@@ -65,14 +63,12 @@ class StreamScale(Symmetry):
         return super().unseen_alone(a, role)
 
 
-def _maps(m: Map | None) -> tuple[Map, ...]:
-    return () if m is None else (m,)
-
-
-def _affine(norm: Norm | None) -> list[str]:
-    if norm is None:
-        return []
-    return [norm.gain] if norm.offset is None else [norm.gain, norm.offset]
+def _sizes(space: Space) -> list[str]:
+    """What scales with the vectors of a space, but for its tables."""
+    maps = [*space.writers, *([] if space.homogeneous is None else [space.homogeneous])]
+    norms = [*space.outputs, *([] if space.source is None else [space.source])]
+    roles = [role for m in maps for role in (m.weight, m.bias)] + [role for n in norms for role in (n.gain, n.offset)]
+    return [role for role in roles if role is not None]
 
 
 def _read_by_its_own_norm(a: Architecture, role: str) -> bool:

@@ -13,7 +13,7 @@ from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry
 from symgauge.symmetries.degenerate import DegenerateCase
 from symgauge.symmetries.elements import shifts
-from symgauge.symmetries.examples import PLAIN, PRE_LN
+from symgauge.symmetries.examples import BLOCK, PLAIN, PRE_LN
 from symgauge.symmetries.gaps import Gap, gaps, open_gap
 from symgauge.symmetries.spaces import spaces, written_scale
 from symgauge.symmetries.value_constants import through_heads
@@ -68,6 +68,36 @@ class SuccessiveBiasShift(_GapFamily):
         return False
 
 
+def _constants_pass(a: Architecture) -> bool:
+    if a.norm != "none" or a.output_bias:
+        return False
+    tables = a.is_model and (not a.tied or a.position_table or a.token_types > 0)
+    from_a_table = tables and a.query_bias and a.value_bias and a.attention == "softmax"
+    return from_a_table or ((a.value_bias or a.ff_bias) and (a.layers > 1 or a.head_transform))
+
+
+def _offset_reaches_the_head(a: Architecture) -> bool:
+    last = a.placement.startswith("parallel") or (a.placement == "pre" and not (a.d_ff or a.experts))
+    constant = a.is_model and a.norm_offset and not (a.value_bias or a.output_bias)
+    return last and constant and not a.final_norm and (a.head_bias or a.head_transform)
+
+
+_POST = BLOCK.replace(
+    d_ff=2,
+    d_v=2,
+    layers=2,
+    context=4,
+    placement="post",
+    value_bias=False,
+    output_bias=False,
+    key_bias=False,
+    ff_bias=False,
+)
+_OFFSET = PLAIN.replace(
+    d_ff=0, d_v=1, vocabulary=23, norm="layer", norm_offset=True, placement="parallel_shared", head_bias=True
+)
+
+
 class SuccessiveValueBiasShift(Symmetry):
     name = "successive-value-bias-shift"
     title = (
@@ -79,9 +109,26 @@ class SuccessiveValueBiasShift(Symmetry):
     degenerate_cases = (
         DegenerateCase(
             "without norms and output biases, constants pass through values into the next bias",
-            lambda a: a.norm == "none" and not a.output_bias and (a.value_bias or a.ff_bias),
+            _constants_pass,
             example=PLAIN.replace(d_k=1, layers=2, ff_bias=True),
             beside=PLAIN.replace(d_k=1, layers=2, ff_bias=True, output_bias=True),
+        ),
+        DegenerateCase(
+            "on a Post-LN stream without output biases a LayerNorm's offset takes back what values make of it",
+            lambda a: (
+                a.placement == "post"
+                and a.norm_offset
+                and not (a.output_bias or a.value_bias)
+                and (a.layers > 1 or a.embedding_norm)
+            ),
+            example=_POST,
+            beside=_POST.replace(norm_offset=False),
+        ),
+        DegenerateCase(
+            "what values make of a LayerNorm's offset reaches the head with no norm between, and moves into its bias",
+            _offset_reaches_the_head,
+            example=_OFFSET,
+            beside=_OFFSET.replace(final_norm=True),
         ),
     )
 

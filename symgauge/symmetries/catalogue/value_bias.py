@@ -27,7 +27,6 @@ class ValueBias(Symmetry):
         "feed-forward's) takes it back, for attention weights sum to one. Without one, only what the output map "
         "kills moves. A LayerNorm's offset makes a value bias of its own: values that add 1/γ add a constant."
     )
-    after = ("value-output",)
     example = ATTENTION.replace(value_bias=True, output_bias=True)
 
     def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:

@@ -3,20 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from sympy import Expr
 from torch import Tensor
 
-from symgauge.architecture import Architecture, Latent
+from symgauge.architecture import Architecture
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry
 from symgauge.symmetries.citation import Cites
-from symgauge.symmetries.degenerate import DegenerateCase
 from symgauge.symmetries.elements import full_pattern, invertible, near_identity
-from symgauge.symmetries.examples import ATTENTION, LATENT, SHARED, WIDE
-from symgauge.symmetries.heads import per_head, rows_of, times
+from symgauge.symmetries.examples import ATTENTION
+from symgauge.symmetries.heads import per_head, times
+from symgauge.symmetries.seen import beyond_bases, seen_by_readers, seen_of_writers
 from symgauge.wiring import Attention, LatentAttention, Map, Wiring
+
+
+@dataclass(frozen=True)
+class Values:
+    """Values that the rows of an output map read: ``copies`` independent matrices act on them."""
+
+    value: Map
+    output: str
+    copies: int
+    count: Expr
+
+    def beyond_bases(self, a: Architecture, w: Wiring) -> int:
+        """What is free beyond changes of basis for one matrix, as in :func:`seen.beyond_bases`."""
+        seen = seen_by_readers(a, w)[self.value.weight]
+        # Softmax weights sum to one: a constant in all values is one constant on the stream, and not read channel-wise.
+        rows = seen.linear + (seen.constant and a.attention == "linear")
+        return beyond_bases(rows, a.d_v, a.heads // self.copies * seen_of_writers(a, w)[self.output])
+
+
+def value_maps(a: Architecture, w: Wiring) -> list[Values]:
+    """The values of every attention layer."""
+    found = []
+    for sub in w.sublayers():
+        if isinstance(sub, Attention):
+            found.append(Values(sub.value, sub.output.weight, a.groups, s.g))
+        elif isinstance(sub, LatentAttention):
+            found.append(Values(sub.value_up, sub.output.weight, a.heads, s.h))
+    return found
 
 
 class ValueOutput(Symmetry):
@@ -26,46 +55,19 @@ class ValueOutput(Symmetry):
         "head that reads them by its inverse. What the head writes stays."
     )
     source = (Cites("tran2025equivariant"),)
+    after = ("value-bias", "layernorm-output-mean", "layernorm-input-mean")
     example = ATTENTION
-    degenerate_cases = (
-        DegenerateCase(
-            "values that heads share and that are wider than the stream leave room to each of these heads",
-            lambda a: a.groups < a.heads and a.d_v > a.d_model,
-            example=SHARED.replace(d_v=4),
-            beside=SHARED,
-        ),
-        DegenerateCase(
-            "value channels wider than the latent that they are made from leave parts of the output map unseen",
-            lambda a: a.latent is not None and a.d_v > a.latent.key_value,
-            example=LATENT.replace(d_v=3, latent=Latent(3, 2, 2)),
-            beside=LATENT,
-        ),
-        DegenerateCase(
-            "values wider than the stream share directions with biases and norms before them, which are counted twice",
-            lambda a: a.d_v > a.d_model and (a.value_bias or a.norm == "layer"),
-            example=WIDE.replace(d_v=5, value_bias=True, output_bias=True),
-            beside=WIDE.replace(d_v=5),
-        ),
-    )
 
     def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
-        found = []
-        for sub in w.sublayers():
-            if isinstance(sub, Attention):
-                found.append(self._site(a, w, sub.value, sub.output.weight, a.groups, s.g))
-            elif isinstance(sub, LatentAttention):
-                found.append(self._site(a, w, sub.value_up, sub.output.weight, a.heads, s.h))
-        return found
+        return [self._site(a, w, values) for values in value_maps(a, w)]
 
-    def _site(self, a: Architecture, w: Wiring, value: Map, output: str, copies: int, count: Expr) -> Site:
-        pattern = full_pattern(a.d_v)
+    def _site(self, a: Architecture, w: Wiring, values: Values) -> Site:
+        pattern, copies = full_pattern(a.d_v), values.copies
 
         def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
             matrices = near_identity(x.reshape(copies, -1), pattern)
             inverse = per_head(a, torch.linalg.inv(matrices), copies)
-            return {output: inverse @ roles[output], **times(value, roles, matrices)}
+            return {values.output: inverse @ roles[values.output], **times(values.value, roles, matrices)}
 
-        columns = a.heads // copies * a.d_model
-        idle = max(0, a.d_v - rows_of(w, value)) * max(0, a.d_v - columns)
-        size, coordinates = count * (s.d_v**2 - idle), copies * a.d_v**2
-        return Site(s.layer_of(value.weight), size, coordinates, act, invertible(pattern, copies))
+        size, coordinates = values.count * (s.d_v**2 + min(0, values.beyond_bases(a, w))), copies * a.d_v**2
+        return Site(s.layer_of(values.output), size, coordinates, act, invertible(pattern, copies))

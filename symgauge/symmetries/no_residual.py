@@ -1,0 +1,41 @@
+"""Without a residual stream a sublayer sees what the one before it hands on, and nothing else."""
+
+from __future__ import annotations
+
+from symgauge.architecture import Architecture
+from symgauge.symmetries.seen import seen_by_readers
+from symgauge.wiring import Attention, LatentAttention, wire
+
+
+def goes_on(a: Architecture) -> bool:
+    """Whether something reads what the attention of the first layer writes."""
+    return (network_width(a) > 0 and not a.placement.startswith("parallel")) or after_first_layer(a)
+
+
+def after_first_layer(a: Architecture) -> bool:
+    """Whether something reads what the first layer writes."""
+    return a.layers > 1 or a.final_norm or a.is_model
+
+
+def network_width(a: Architecture) -> int:
+    """Hidden units of the first layer's networks together."""
+    if not a.has_experts(0):
+        return a.d_ff
+    assert a.experts is not None
+    return a.experts.d_ff * (a.experts.count + a.experts.shared)
+
+
+def is_narrow(a: Architecture) -> bool:
+    """Whether attention fills less of the stream than is read, or a network reads fewer channels than a head has."""
+    if a.residual or not goes_on(a):
+        return False
+    w = wire(a)
+    sub = next(sub for sub in w.sublayers() if isinstance(sub, Attention | LatentAttention))
+    value = sub.value if isinstance(sub, Attention) else sub.value_up
+    written = a.heads * min(a.d_v, seen_by_readers(a, w)[value.weight].linear) + (sub.output.bias is not None)
+    if a.placement.startswith("parallel"):
+        return written + network_width(a) < a.d_model
+    read = network_width(a) * (1 + a.gated)
+    constant = isinstance(sub, Attention) and seen_by_readers(a, w)[value.weight].constant
+    partly = written < a.d_model and (read > a.d_model or a.norm != "none" or after_first_layer(a))
+    return partly or 0 < read < a.d_v * (a.groups if constant else 1)
