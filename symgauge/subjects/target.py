@@ -94,9 +94,10 @@ def _named(text: str, inputs: Inputs | None, seed: int, parameters: Parameters, 
     types = configuration.model_types()
     if text in types:
         return configuration.of_fields(text, {"model_type": text}, seed, drawn=drawn, as_is=as_is).fed(inputs)
+    unknown = "" if types else "; model types need transformers: pip install 'symgauge[transformers]'"
     raise InvalidInput(
         f"there is no file, folder, preset or model type {shown(text)} (expected {_FORMS})"
-        f"{near(text, [*presets(), *types])}"
+        f"{near(text, [*presets(), *types])}{unknown}"
     )
 
 
