@@ -63,7 +63,8 @@ def test_checks_decide_claims_and_tests_of_helpers_do_not() -> None:
 def test_the_library_names_no_source() -> None:
     names = {name for source in sources().values() for name in (source.name, source.folder.name)}
     proper = "|".join(sorted(names - WORDS_OF_THE_FIELD))
-    named = re.compile(rf"\b({proper}|marked_sum|the paper|gauge paper)\b|\b({'|'.join(sorted(names))})/\w|\bCT-\d", re.I)
+    ids = rf"({'|'.join(sorted(names))})/\w+"
+    named = re.compile(rf"\b({proper}|{ids}|marked_sum|the paper|CT-\d)\b", re.I)
     assert named.search("as idealized/thm-1 has it")
     assert named.search("gauge/thm-3.6")
     for path in (*LIBRARY.rglob("*.py"), *LIBRARY.rglob("*.toml"), *LIBRARY.rglob("*.json")):

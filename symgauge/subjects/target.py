@@ -53,6 +53,12 @@ def subject_of(
     Raises:
         InvalidInput: no such file, factory, preset, or not what it has to be; no own weights where they are asked for.
         UnsupportedModel: a model that cannot be built or fed.
+
+    Example:
+        >>> import symgauge
+        >>> subject = symgauge.subject_of("llama-3-8b")
+        >>> subject.architecture.d_model, subject.full_size.d_model
+        (7, 4096)
     """
     check_seed(seed)
     check_choice("parameters", parameters, ("unset", "drawn", "own"))
