@@ -31,7 +31,18 @@ class Slot:
 
 @dataclass(frozen=True)
 class Layout:
-    """Slots of all roles in a parameter vector of length ``size``; ``names``: the module's parameters in order."""
+    """Slots of all roles in a parameter vector of length ``size``; ``names``: the module's parameters in order.
+
+    Raises :class:`InvalidInput` for positions outside of the vector, or that belong to two roles.
+
+    Example:
+        >>> import torch, symgauge
+        >>> module = torch.nn.Linear(3, 2)
+        >>> layout = symgauge.Layout.of(module, {"up.weight": ("weight", lambda w: w.mT), "up.bias": "bias"})
+        >>> theta = torch.nn.utils.parameters_to_vector(module.parameters())
+        >>> {role: tuple(tensor.shape) for role, tensor in layout.read(theta).items()}, layout.size
+        ({'up.weight': (3, 2), 'up.bias': (2,)}, 8)
+    """
 
     slots: Mapping[str, Slot]
     size: int

@@ -73,6 +73,16 @@ def assert_invariant(
         ControlHeld: a spoiled action keeps the function too, so that the check has no power (an AssertionError).
         Undecided: rounding may cause too much, or nothing that is spoiled could show.
         InvalidInput: the layout lacks a role that the family moves, or an argument does not fit.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.models.reference import ReferenceModel, reference_layout
+        >>> from symgauge.symmetries import families
+        >>> a = symgauge.Architecture(d_model=5, heads=2, d_k=3, d_v=2, residual=False)
+        >>> module = ReferenceModel(a)
+        >>> found = symgauge.assert_invariant(module, reference_layout(module, a), families(a)[0], architecture=a)
+        >>> found.invariance.holds, sorted(found.controls)
+        (True, ['layers.0.attention.key.weight', 'layers.0.attention.query.weight'])
     """
     check_seed(seed)
     if not isinstance(family, Family) or not family.applies(architecture, output):

@@ -323,7 +323,19 @@ class _Builder:
 
 
 def wire(architecture: Architecture) -> Wiring:
-    """Lay out the roles of an architecture and their wiring."""
+    """Lay out the roles of an architecture and their wiring.
+
+    Example:
+        >>> import symgauge
+        >>> a = symgauge.Architecture(d_model=4, heads=2, d_k=3, d_v=2, groups=1)
+        >>> for role, shape in symgauge.wire(a).shapes.items():
+        ...     print(role, shape)
+        ...
+        layers.0.attention.query.weight (2, 4, 3)
+        layers.0.attention.key.weight (1, 4, 3)
+        layers.0.attention.value.weight (1, 4, 2)
+        layers.0.attention.output.weight (2, 2, 4)
+    """
     wiring = _wired(architecture)
     # All but this dict is immutable, so a caller may do with it as it likes.
     return replace(wiring, shapes=dict(wiring.shapes))

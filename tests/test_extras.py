@@ -88,6 +88,7 @@ def test_the_core_measures_and_accounts(place: Path) -> None:
         ("matplotlib", ["verify", "--report", "r"], "draws the figures of experiments, needs matplotlib"),
         ("scipy", ["reproduce", "list"], "symgauge reproduce needs scipy: pip install 'symgauge[reproduce]'"),
         ("matplotlib", ["reproduce", "gauge"], "needs matplotlib: pip install 'symgauge[reproduce]'"),
+        ("transformers", ["dim", "mamba"], "model types need transformers: pip install 'symgauge[transformers]'"),
     ],
 )  # fmt: skip
 def test_a_command_says_what_it_lacks(place: Path, missing: str, arguments: list[str], sentence: str) -> None:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from symgauge.claims.catalogue import PACKAGE, checks_folder
 from symgauge.claims.declared import FILE
+from symgauge.sources import sources
 
 SUPPORT = "support"
 MODULES = sorted(checks_folder().rglob("*.py"))
 CHECKS = [path for path in MODULES if path.name.startswith("test_")]
+LIBRARY = Path(__file__).parent.parent / "symgauge"
+WORDS_OF_THE_FIELD = {"gauge", "production"}
+"""Names of sources that are also words; a claim's id, gauge/thm-1, is none."""
 
 
 def imported(path: Path) -> Iterator[list[str]]:
@@ -53,3 +58,15 @@ def test_checks_decide_claims_and_tests_of_helpers_do_not() -> None:
         decide = [any("checks(" in ast.unparse(decorator) for decorator in test.decorator_list) for test in tests]
         assert tests, f"{path} has no test"
         assert not any(decide) if path.parent.name == "tests" else all(decide), f"{path} mixes checks and tests"
+
+
+def test_the_library_names_no_source() -> None:
+    names = {name for source in sources().values() for name in (source.name, source.folder.name)}
+    proper = "|".join(sorted(names - WORDS_OF_THE_FIELD))
+    ids = rf"({'|'.join(sorted(names))})/\w+"
+    named = re.compile(rf"\b({proper}|{ids}|marked_sum|the paper|CT-\d)\b", re.I)
+    assert named.search("as idealized/thm-1 has it")
+    assert named.search("gauge/thm-3.6")
+    for path in (*LIBRARY.rglob("*.py"), *LIBRARY.rglob("*.toml"), *LIBRARY.rglob("*.json")):
+        found = named.search(path.read_text(encoding="utf-8"))
+        assert not found, f"{path} names a source: {found and found.group()}"

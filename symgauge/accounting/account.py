@@ -26,6 +26,12 @@ class Account:
 
     Without an architecture there are no families; what ``sets`` carry is explained then. ``str(account)`` is what
     `symgauge account` shows.
+
+    Example:
+        >>> import symgauge
+        >>> found = symgauge.account(symgauge.Architecture(d_model=4, heads=2, d_k=1, d_v=1, residual=False))
+        >>> found.fibre.nullity, found.explained, found.unexplained, found.complete
+        (4, 4, 0, True)
     """
 
     subject: Subject

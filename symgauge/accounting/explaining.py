@@ -21,7 +21,6 @@ from symgauge.exact.probes import Inputs
 from symgauge.exact.rank import Echelon
 from symgauge.exact.result import FibreDimension, Output
 from symgauge.exact.supports import Motion, TensorSet, supports
-from symgauge.exact.threads import few_threads
 from symgauge.generators import chosen_families, generators_where_possible
 from symgauge.layout import flatten
 from symgauge.measurement import PARAMETERS, dimension, witnessed
@@ -30,6 +29,7 @@ from symgauge.subjects.inputs import check_inputs
 from symgauge.subjects.target import Target
 from symgauge.symmetries.base import Symmetry
 from symgauge.symmetries.unit_pieces import Units
+from symgauge.threads import few_threads
 
 SPANNED = "the generators of known families span the kernel"
 

@@ -13,7 +13,14 @@ from symgauge.symmetries.base import Symmetry
 
 @dataclass(frozen=True)
 class FamilyShare:
-    """What one family contributes. ``gain`` counts directions that the families before it did not span."""
+    """What one family contributes. ``gain`` counts directions that the families before it did not span.
+
+    Example:
+        >>> import symgauge
+        >>> found = symgauge.account(symgauge.Architecture(d_model=4, heads=2, d_k=1, d_v=1, residual=False))
+        >>> [(share.name, share.gain, share.violations) for share in found.families]
+        [('query-key', 2, 0), ('value-output', 2, 0)]
+    """
 
     name: str
     title: str

@@ -23,7 +23,17 @@ from symgauge.algorithms.transform import apply, permute
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
-    """The layer moved, the element that moved it, and the distances to the reference before and after."""
+    """The layer moved, the element that moved it, and the distances to the reference before and after.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.algorithms import random_attention, random_element
+        >>> layer = random_attention(d_model=6, heads=4, d_k=2, d_v=3, groups=2)
+        >>> moved = symgauge.apply(layer, random_element(layer, seed=1))
+        >>> found = symgauge.align(layer, moved)
+        >>> found.parameters.size, found.element.heads.shape, found.after < found.before
+        (180, torch.Size([4]), True)
+    """
 
     parameters: AttentionParameters
     element: GaugeElement
@@ -39,6 +49,12 @@ def match_heads(distances: Tensor, groups: int) -> Tensor:
 
     Exact: heads are assigned inside every pair of groups, then groups by these totals (scipy's Hungarian method on the
     host; O(g² (h/g)³ + g³)).
+
+    Example:
+        >>> import torch
+        >>> from symgauge.algorithms import match_heads
+        >>> match_heads(torch.tensor([[5.0, 1.0], [1.0, 5.0]]), groups=2).tolist()
+        [1, 0]
     """
     table = distances.detach().double().cpu().numpy()
     heads = len(table)
@@ -72,6 +88,14 @@ def align(reference: AttentionParameters, other: AttentionParameters) -> Alignme
 
     The orthogonal Procrustes problem is solved by a polar factor (Schönemann, Psychometrika 31, 1966), the matching by
     the Hungarian method.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.algorithms import random_attention, random_element
+        >>> layer = random_attention(d_model=6, heads=4, d_k=2, d_v=3, groups=2)
+        >>> found = symgauge.align(layer, symgauge.apply(layer, random_element(layer, seed=1)))
+        >>> found.before > 1, found.after < 1e-9
+        (True, True)
     """
     require_alike(reference, other)
     for what, p in (("align, reference", reference), ("align, other", other)):

@@ -22,7 +22,15 @@ Form = Literal["svd", "rope", "minor"]
 
 @dataclass(frozen=True, eq=False)
 class Canonical:
-    """The representative, and how well it is determined."""
+    """The representative, and how well it is determined.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.algorithms import random_attention
+        >>> found = symgauge.canonicalize(random_attention(d_model=6, heads=4, d_k=2, d_v=3))
+        >>> found.form, found.unique, found.ambiguous, found.rounding < 1e-9
+        ('svd', True, (), True)
+    """
 
     form: Form
     parameters: AttentionParameters
@@ -68,6 +76,15 @@ def canonicalize(parameters: AttentionParameters, form: Form | None = None) -> C
 
     "svd" and "rope" split the singular-value decomposition of the invariant products evenly between the factors; equal
     Gram matrices alone would leave orthogonal maps per head open.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.algorithms import random_attention, random_element
+        >>> layer = random_attention(d_model=6, heads=4, d_k=2, d_v=3, groups=2)
+        >>> one = symgauge.canonicalize(layer)
+        >>> two = symgauge.canonicalize(symgauge.apply(layer, random_element(layer, seed=1)))
+        >>> one.form, one.unique, one.parameters.distance(two.parameters) < 1e-9
+        ('svd', True, True)
     """
     p = parameters
     require_finite(p, "canonicalize")

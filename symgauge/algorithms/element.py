@@ -19,6 +19,15 @@ class GaugeElement:
     It renumbers first (head i of the result is head ``heads[i]``), then, with j the group of head i,
     W_Q,i → W_Q,i A_j, W_K,j → W_K,j A_j⁻ᵀ, W_V,j → W_V,j C_j, W_O,i → C_j⁻¹ W_O,i, biases of queries, keys and values
     like their weights; last b_K → b_K + ``key_shift``, b_V → b_V + ``value_shift`` and b_O takes back what that writes.
+
+    Example:
+        >>> from symgauge.algorithms import random_attention, random_element
+        >>> layer = random_attention(d_model=6, heads=4, d_k=2, d_v=3, groups=2)
+        >>> element = random_element(layer, seed=1)
+        >>> element.query_key.shape, element.value_output.shape, element.heads.shape
+        (torch.Size([2, 2, 2]), torch.Size([2, 3, 3]), torch.Size([4]))
+        >>> element.then(element.inverse()).heads.tolist()
+        [0, 1, 2, 3]
     """
 
     query_key: Tensor
@@ -114,7 +123,15 @@ def _carried(shift: Tensor | None, groups: Tensor, matrix: Tensor, after: Tensor
 
 
 def identity_element(p: AttentionParameters) -> GaugeElement:
-    """The element that changes nothing."""
+    """The element that changes nothing.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.algorithms import identity_element, random_attention
+        >>> layer = random_attention(d_model=6, heads=4, d_k=2, d_v=3)
+        >>> symgauge.apply(layer, identity_element(layer)).distance(layer)
+        0.0
+    """
     eyes = [torch.eye(n, dtype=p.query.dtype, device=p.query.device).repeat(p.groups, 1, 1) for n in (p.d_k, p.d_v)]
     return GaugeElement(eyes[0], eyes[1], torch.arange(p.heads, device=p.query.device))
 
@@ -124,6 +141,13 @@ def random_element(p: AttentionParameters, seed: int = 0, max_condition: float =
 
     Gaussian matrices, drawn anew while their condition exceeds ``max_condition``; heads are renumbered within groups,
     and groups among themselves.
+
+    Example:
+        >>> from symgauge.algorithms import random_attention, random_element
+        >>> layer = random_attention(d_model=6, heads=4, d_k=2, d_v=3, groups=2)
+        >>> element = random_element(layer, seed=1, max_condition=30)
+        >>> element.condition < 30, sorted(element.heads.tolist())
+        (True, [0, 1, 2, 3])
     """
     g = torch.Generator().manual_seed(seed)
 
@@ -158,6 +182,12 @@ def random_element(p: AttentionParameters, seed: int = 0, max_condition: float =
 
 
 def group_dimension(p: AttentionParameters) -> int:
-    """Real dimension of the group acting on (A, C): g(d_k² + d_v²), with rotary encoding the commutant for d_k²."""
+    """Real dimension of the group acting on (A, C): g(d_k² + d_v²), with rotary encoding the commutant for d_k².
+
+    Example:
+        >>> from symgauge.algorithms import group_dimension, random_attention
+        >>> group_dimension(random_attention(d_model=6, heads=4, d_k=2, d_v=3, groups=2))
+        26
+    """
     commutant = sum(block.dimension for block in blocks(p.rotary, p.d_k, p.query.device))
     return p.groups * (commutant + p.d_v**2)

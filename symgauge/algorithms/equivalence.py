@@ -21,7 +21,17 @@ LARGEST_TOLERANCE = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Equivalence:
-    """The answer, with what it rests on."""
+    """The answer, with what it rests on.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.algorithms import random_attention, random_element
+        >>> layer = random_attention(d_model=6, heads=4, d_k=2, d_v=3, groups=2)
+        >>> moved = symgauge.apply(layer, random_element(layer, seed=1))
+        >>> found = symgauge.equivalent(layer, moved)
+        >>> found.equivalent, found.residual < found.allowed, found.element.heads.shape
+        (True, True, torch.Size([4]))
+    """
 
     equivalent: bool
     element: GaugeElement | None
@@ -51,6 +61,15 @@ def equivalent(first: AttentionParameters, second: AttentionParameters, toleranc
     orbit, so there "no" also means different functions; where two heads have equal W_Q W_Kᵀ only the orbit is decided.
 
     Raises like :func:`align`, and :class:`IllConditioned` when rounding alone would exceed 1e-3.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.algorithms import random_attention, random_element
+        >>> layer = random_attention(d_model=6, heads=4, d_k=2, d_v=3, groups=2)
+        >>> moved = symgauge.apply(layer, random_element(layer, seed=1))
+        >>> other = moved.replace(key=1.001 * moved.key)
+        >>> bool(symgauge.equivalent(layer, moved)), bool(symgauge.equivalent(layer, other))
+        (True, False)
     """
     if tolerance is not None and not 0 <= tolerance < 1:
         raise InvalidInput(f"equivalent: the tolerance is a relative accuracy in [0, 1), not {tolerance}")

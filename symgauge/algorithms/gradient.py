@@ -19,7 +19,16 @@ from symgauge.algorithms.parameters import (
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """An update split into its horizontal part and the vertical vector of generators (Z, T, shifts)."""
+    """An update split into its horizontal part and the vertical vector of generators (Z, T, shifts).
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.algorithms import random_attention
+        >>> layer, update = random_attention(6, 2, 2, 3, seed=0), random_attention(6, 2, 2, 3, seed=1)
+        >>> split = symgauge.project_gradient(layer, update)
+        >>> split.query_key.shape, split.value_output.shape, split.vertical.norm() > 0.1
+        (torch.Size([2, 2, 2]), torch.Size([2, 3, 3]), True)
+    """
 
     horizontal: AttentionParameters
     vertical: AttentionParameters
@@ -65,6 +74,17 @@ def project_gradient(parameters: AttentionParameters, gradient: AttentionParamet
 
     The normal equations of a least-squares problem; for Sylvester's equation Golub and Van Loan, Matrix Computations,
     §7.6.3.
+
+    Example:
+        >>> import torch, symgauge
+        >>> from symgauge.algorithms import random_attention
+        >>> layer, update = random_attention(6, 2, 2, 3, seed=0), random_attention(6, 2, 2, 3, seed=1)
+        >>> split = symgauge.project_gradient(layer, update)
+        >>> split.horizontal.combine(split.vertical, torch.add).distance(update) < 1e-12
+        True
+        >>> again = symgauge.project_gradient(layer, split.horizontal)
+        >>> again.vertical.norm() < 1e-12
+        True
     """
     p = parameters
     require_alike(p, gradient)

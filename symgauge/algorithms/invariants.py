@@ -32,7 +32,15 @@ def _sizes(pair: Pair, heads: int) -> Tensor:
 
 
 def head_sizes(p: AttentionParameters) -> Tensor:
-    """‖W_Q,i W_Kᵀ‖ + ‖W_V W_O,i‖ (h,), Frobenius, biases included; with rotary encoding block by block."""
+    """‖W_Q,i W_Kᵀ‖ + ‖W_V W_O,i‖ (h,), Frobenius, biases included; with rotary encoding block by block.
+
+    Example:
+        >>> import torch
+        >>> from symgauge.algorithms import head_sizes, random_attention
+        >>> layer = random_attention(d_model=6, heads=4, d_k=2, d_v=3)
+        >>> head_sizes(layer).shape, torch.allclose(head_sizes(layer.replace(query=-layer.query)), head_sizes(layer))
+        (torch.Size([4]), True)
+    """
     scores = torch.stack([_sizes(pair, p.heads) for pair in score_pairs(p)]).sum(0)
     return scores.sqrt() + _sizes(value_pair(p), p.heads).sqrt()
 
@@ -58,6 +66,16 @@ def head_distances(first: AttentionParameters, second: AttentionParameters) -> T
 
     Cost O(h² d_model (d_k + d_v) + h² (d_k² + d_v²)). Distances below √ε of the sizes are rounding; they serve to
     match heads, not to decide equality (see :func:`relative_change`).
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.algorithms import random_attention, random_element
+        >>> layer = random_attention(d_model=6, heads=4, d_k=2, d_v=3, groups=2)
+        >>> moved = symgauge.apply(layer, random_element(layer, seed=1))
+        >>> from symgauge.algorithms import head_distances
+        >>> distances = head_distances(layer, moved)
+        >>> distances.shape, bool(distances.min(1).values.max() < 1e-6)   # every head has its counterpart
+        (torch.Size([4, 4]), True)
     """
     h = first.heads
     total = first.query.new_zeros(h, h)
@@ -97,6 +115,13 @@ def relative_change(first: AttentionParameters, second: AttentionParameters) -> 
 
     The difference is one product [L, −L'] [R, R']ᴴ, evaluated with a triangular second factor, so equal products give
     differences of size ε ‖L‖ ‖R‖. Free biases are carried to where they are seen first.
+
+    Example:
+        >>> from symgauge.algorithms import random_attention, relative_change
+        >>> layer = random_attention(d_model=6, heads=4, d_k=2, d_v=3)
+        >>> change = relative_change(layer, layer.replace(key=1.01 * layer.key))
+        >>> round(float(change.scores.max()), 6), float(change.values.max()) < 1e-12
+        (0.01, True)
     """
     first, second = first.without_free_biases(), second.without_free_biases()
     sectors = [

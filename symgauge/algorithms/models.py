@@ -39,6 +39,14 @@ def attention_layers(architecture: Architecture, roles: Roles) -> dict[str, Atte
     """Attention layers by name ("layers.0.attention"), from the roles of a model (``layout.read(θ)`` gives them).
 
     Raises :class:`UnsupportedModel` for attention whose group is another one: linear, with QK-norm, latent.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.models.parameters import random_parameters
+        >>> a = symgauge.Architecture(d_model=5, heads=2, d_k=3, d_v=2, vocabulary=7, d_ff=4)
+        >>> roles = random_parameters(a)
+        >>> {name: (layer.heads, layer.d_k) for name, layer in symgauge.attention_layers(a, roles).items()}
+        {'layers.0.attention': (2, 3)}
     """
     a = architecture
     if a.attention != "softmax" or a.qk_norm or a.alibi or any(a.windows):
@@ -57,7 +65,17 @@ def attention_layers(architecture: Architecture, roles: Roles) -> dict[str, Atte
 
 
 def feed_forward_layers(architecture: Architecture, roles: Roles) -> dict[str, FeedForwardParameters]:
-    """Feed-forward layers (experts included) by name ("layers.0.ff"), from the roles of a model."""
+    """Feed-forward layers (experts included) by name ("layers.0.ff"), from the roles of a model.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.models.parameters import random_parameters
+        >>> a = symgauge.Architecture(d_model=5, heads=2, d_k=3, d_v=2, vocabulary=7, d_ff=4)
+        >>> roles = random_parameters(a)
+        >>> from symgauge.algorithms import feed_forward_layers
+        >>> {name: tuple(layer.up.shape) for name, layer in feed_forward_layers(a, roles).items()}
+        {'layers.0.ff': (5, 4)}
+    """
     layers = {}
     for name, f in _feed_forwards(wire(architecture)):
         tensors = {"up": roles[f.up.weight], "down": roles[f.down.weight]}
@@ -73,7 +91,20 @@ def feed_forward_layers(architecture: Architecture, roles: Roles) -> dict[str, F
 def with_layers(
     architecture: Architecture, roles: Roles, layers: Mapping[str, AttentionParameters | FeedForwardParameters]
 ) -> dict[str, Tensor]:
-    """A model's roles with the layers given replaced; ``layout.write(roles, θ)`` puts them into a module's vector."""
+    """A model's roles with the layers given replaced; ``layout.write(roles, θ)`` puts them into a module's vector.
+
+    Raises :class:`InvalidInput` for names of layers that the model has not.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.models.parameters import random_parameters
+        >>> a = symgauge.Architecture(d_model=5, heads=2, d_k=3, d_v=2, vocabulary=7, d_ff=4)
+        >>> roles = random_parameters(a)
+        >>> layer = symgauge.attention_layers(a, roles)["layers.0.attention"]
+        >>> changed = symgauge.with_layers(a, roles, {"layers.0.attention": layer.replace(key=2 * layer.key)})
+        >>> changed["layers.0.attention.key.weight"].equal(2 * roles["layers.0.attention.key.weight"])
+        True
+    """
     w, result = wire(architecture), dict(roles)
     maps: dict[str, dict[str, Map]] = {
         name: {"query": s.query, "key": s.key, "value": s.value, "output": s.output} for name, s in _layers(w)
@@ -99,6 +130,18 @@ def canonicalize_model(
     """Roles with every attention layer in canonical form, and the reports by layer.
 
     Fixes the gauge of attention alone; other symmetries of whole models (norm folds, the residual stream) stay.
+
+    Roles by name, in the shapes of ``symgauge.wire(architecture).shapes``. Raises as :func:`canonicalize` and
+    :func:`attention_layers`.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.models.parameters import random_parameters
+        >>> a = symgauge.Architecture(d_model=5, heads=2, d_k=3, d_v=2, vocabulary=7, d_ff=4)
+        >>> roles = random_parameters(a)
+        >>> changed, reports = symgauge.canonicalize_model(a, roles)
+        >>> changed.keys() == roles.keys(), [report.form for report in reports.values()]
+        (True, ['svd'])
     """
     found = {name: canonicalize(p, form) for name, p in attention_layers(architecture, roles).items()}
     return with_layers(architecture, roles, {name: c.parameters for name, c in found.items()}), found
@@ -107,7 +150,20 @@ def canonicalize_model(
 def align_model(
     architecture: Architecture, reference: Roles, other: Roles
 ) -> tuple[dict[str, Tensor], dict[str, Alignment | NeuronAlignment]]:
-    """``other``'s roles, heads, groups and neurons of every layer moved next to ``reference``'s; and the reports."""
+    """``other``'s roles, heads, groups and neurons of every layer moved next to ``reference``'s; and the reports.
+
+    Roles by name, in the shapes of ``symgauge.wire(architecture).shapes``. Raises as :func:`align` and
+    :func:`~symgauge.algorithms.align_neurons`, and :class:`UnsupportedModel` as :func:`attention_layers`.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.models.parameters import random_parameters
+        >>> a = symgauge.Architecture(d_model=5, heads=2, d_k=3, d_v=2, vocabulary=7, d_ff=4)
+        >>> one, two = random_parameters(a, seed=0), random_parameters(a, seed=1)
+        >>> moved, reports = symgauge.align_model(a, one, two)
+        >>> moved.keys() == two.keys(), sorted(reports)
+        (True, ['layers.0.attention', 'layers.0.ff'])
+    """
     found: dict[str, Alignment | NeuronAlignment] = {}
     theirs = attention_layers(architecture, other)
     for name, p in attention_layers(architecture, reference).items():
@@ -121,7 +177,20 @@ def align_model(
 def equivalent_layers(
     architecture: Architecture, first: Roles, second: Roles, tolerance: float | None = None
 ) -> dict[str, Equivalence]:
-    """For every attention layer whether the two models' are on one gauge orbit, and by which element."""
+    """For every attention layer whether the two models' are on one gauge orbit, and by which element.
+
+    Roles by name, in the shapes of ``symgauge.wire(architecture).shapes``. Raises as :func:`equivalent` and
+    :func:`attention_layers`.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.models.parameters import random_parameters
+        >>> a = symgauge.Architecture(d_model=5, heads=2, d_k=3, d_v=2, vocabulary=7, d_ff=4)
+        >>> roles = random_parameters(a)
+        >>> changed, _ = symgauge.canonicalize_model(a, roles)
+        >>> {name: bool(found) for name, found in symgauge.equivalent_layers(a, roles, changed).items()}
+        {'layers.0.attention': True}
+    """
     theirs = attention_layers(architecture, second)
     ours = attention_layers(architecture, first)
     return {name: equivalent(p, theirs[name], tolerance) for name, p in ours.items()}

@@ -21,6 +21,16 @@ class FeedForwardParameters:
 
     ``up`` and ``gate`` (d_model, d_ff), ``down`` (d_ff, d_model), biases (d_ff,); a bias of ``down`` belongs to the
     stream and not to a neuron. ``activation`` as in :class:`symgauge.architecture.Architecture`.
+
+    Example:
+        >>> import torch
+        >>> from symgauge.algorithms import FeedForwardParameters
+        >>> layer = FeedForwardParameters(torch.randn(5, 7), torch.randn(7, 5), "relu", up_bias=torch.randn(7))
+        >>> moved = layer.moved(torch.randperm(7), 2 * torch.ones(7))   # renumbered, doubled, and halved after
+        >>> x = torch.randn(3, 5)
+        >>> before, after = ((x @ p.up + p.up_bias).relu() @ p.down for p in (layer, moved))
+        >>> torch.allclose(before, after, atol=1e-4)
+        True
     """
 
     up: Tensor
@@ -86,7 +96,18 @@ class FeedForwardParameters:
 
 @dataclass(frozen=True, eq=False)
 class NeuronAlignment:
-    """The layer moved; ``order`` and ``factors`` (d_ff,) move it (:meth:`FeedForwardParameters.moved`)."""
+    """The layer moved; ``order`` and ``factors`` (d_ff,) move it (:meth:`FeedForwardParameters.moved`).
+
+    Example:
+        >>> import torch
+        >>> from symgauge.algorithms import FeedForwardParameters, align_neurons
+        >>> layer = FeedForwardParameters(torch.randn(5, 7).double(), torch.randn(7, 5).double(), "relu")
+        >>> order = torch.randperm(7)
+        >>> other = layer.moved(order, torch.ones(7).double())
+        >>> found = align_neurons(layer, other)
+        >>> torch.equal(order[found.order], torch.arange(7)), found.factors.shape
+        (True, torch.Size([7]))
+    """
 
     parameters: FeedForwardParameters
     order: Tensor
@@ -104,6 +125,16 @@ def align_neurons(reference: FeedForwardParameters, other: FeedForwardParameters
     returned bring each neuron to the scale of its match. Any float dtype and device.
 
     Raises :class:`InvalidInput` when layers differ in shape or kind, or a neuron with a free factor is zero.
+
+    Example:
+        >>> import torch
+        >>> from symgauge.algorithms import FeedForwardParameters, align_neurons
+        >>> layer = FeedForwardParameters(torch.randn(5, 7).double(), torch.randn(7, 5).double(), "relu")
+        >>> order = torch.randperm(7)
+        >>> other = layer.moved(order, torch.ones(7).double())
+        >>> found = align_neurons(layer, other)
+        >>> bool(found.mismatch < 1e-9), torch.allclose(found.parameters.up, layer.up)
+        (True, True)
     """
     if other.tensors().keys() != reference.tensors().keys() or reference.activation != other.activation:
         raise InvalidInput("align_neurons: the two feed-forward layers have different tensors or activations")

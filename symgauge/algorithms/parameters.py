@@ -26,6 +26,13 @@ class AttentionParameters:
     no key bias is free. One floating dtype and one device throughout.
 
     Raises :class:`InvalidInput` when shapes, dtypes or devices do not fit together.
+
+    Example:
+        >>> import torch, symgauge
+        >>> query = key = torch.ones(2, 5, 3)
+        >>> p = symgauge.AttentionParameters(query, key, value=torch.ones(2, 5, 4), output=torch.ones(2, 4, 5))
+        >>> p.heads, p.groups, p.d_model, p.d_k, p.d_v, p.size
+        (2, 2, 5, 3, 4, 140)
     """
 
     query: Tensor
@@ -199,7 +206,14 @@ def random_attention(
     rotary: Rotary | None = None,
     seed: int = 0,
 ) -> AttentionParameters:
-    """Gaussian parameters with activations of order one (float64); ``biases`` names the bias fields to have."""
+    """Gaussian parameters with activations of order one (float64); ``biases`` names the bias fields to have.
+
+    Example:
+        >>> from symgauge.algorithms import random_attention
+        >>> layer = random_attention(d_model=6, heads=4, d_k=2, d_v=3, groups=2, biases=("key_bias",))
+        >>> {name: tuple(tensor.shape) for name, tensor in layer.tensors().items()}
+        {'query': (4, 6, 2), 'key': (2, 6, 2), 'value': (2, 6, 3), 'output': (4, 3, 6), 'key_bias': (2, 2)}
+    """
     generator = torch.Generator().manual_seed(seed)
     groups = groups or heads
 

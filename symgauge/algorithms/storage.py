@@ -15,7 +15,15 @@ from symgauge.errors import InvalidInput
 
 @dataclass(frozen=True, eq=False)
 class Compressed:
-    """The numbers that are left (P − removed,), and the rows at which identity blocks stand."""
+    """The numbers that are left (P − removed,), and the rows at which identity blocks stand.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.algorithms import random_attention
+        >>> small = symgauge.compress(symgauge.canonicalize(random_attention(6, 1, 2, 3), "minor"))
+        >>> small.values.shape, small.template.size
+        (torch.Size([47]), 60)
+    """
 
     values: Tensor
     minors: tuple[Minor, ...]
@@ -37,6 +45,14 @@ def compress(canonical: Canonical) -> Compressed:
 
     Nothing else is lost: :func:`expand` returns the same parameters bit for bit. Raises :class:`InvalidInput` for
     other forms, none of whose entries is fixed.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.algorithms import random_attention
+        >>> layer = random_attention(d_model=6, heads=4, d_k=2, d_v=3, groups=2)
+        >>> small = symgauge.compress(symgauge.canonicalize(layer, "minor"))
+        >>> layer.size - small.values.numel()   # 2 (2² + 3²)
+        26
     """
     if canonical.form != "minor":
         raise InvalidInput(f"the form {canonical.form!r} fixes no entry; canonicalize with form='minor' to compress")
@@ -47,7 +63,17 @@ def compress(canonical: Canonical) -> Compressed:
 
 
 def expand(compressed: Compressed) -> AttentionParameters:
-    """The parameters that were compressed."""
+    """The parameters that were compressed.
+
+    Raises :class:`InvalidInput` where the number of stored values does not fit the layer.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.algorithms import random_attention
+        >>> form = symgauge.canonicalize(random_attention(d_model=6, heads=4, d_k=2, d_v=3), "minor")
+        >>> symgauge.expand(symgauge.compress(form)).distance(form.parameters)
+        0.0
+    """
     tensors = _marked(compressed.template, compressed.minors)
     start = 0
     for x in tensors.values():

@@ -31,6 +31,16 @@ def apply(parameters: AttentionParameters, element: GaugeElement) -> AttentionPa
     Raises :class:`InvalidInput` for entries that are not finite and for elements outside the group (shapes, a
     renumbering that tears groups apart, an A that does not commute with the rotary encoding), and
     :class:`IllConditioned` when cond(A) or cond(C) exceeds ε^(−½), where half of the digits would be lost.
+
+    Example:
+        >>> import torch, symgauge
+        >>> from symgauge.algorithms import random_attention, random_element
+        >>> layer = random_attention(d_model=6, heads=4, d_k=2, d_v=3)
+        >>> element = random_element(layer, seed=1)
+        >>> moved = symgauge.apply(layer, element)
+        >>> scores = layer.query @ layer.key.mT
+        >>> torch.allclose(moved.query @ moved.key.mT, scores[element.heads])
+        True
     """
     p = parameters
     require_finite(p, "apply")

@@ -20,6 +20,15 @@ class Experts:
     With ``groups`` > 1 the experts form as many groups, one after the other; a token goes to experts of its
     ``active_groups`` best groups only, a group's merit being the sum of its two best scores (DeepSeek-V3). ``scale``
     multiplies what the routed experts write.
+
+    Raises :class:`InvalidInput`, naming the field, for counts that do not fit together.
+
+    Example:
+        >>> import symgauge
+        >>> experts = symgauge.Experts(count=4, active=2, d_ff=3, first=1)
+        >>> a = symgauge.Architecture(d_model=5, heads=2, d_k=2, d_v=2, layers=2, d_ff=6, experts=experts)
+        >>> [a.has_experts(layer) for layer in range(2)]
+        [False, True]
     """
 
     count: int

@@ -15,6 +15,16 @@ class Latent:
     ``d_rope`` channels per head carry positions; their key part is one vector shared by all heads. ``query`` is the
     width of the query latent (0: queries come straight from the stream), ``key_value`` that of the key/value latent.
     ``epsilon`` belongs to the norms of the latents; None: that of all norms.
+
+    Raises :class:`InvalidInput`, naming the field, for widths that are no sizes.
+
+    Example:
+        >>> import symgauge
+        >>> latent = symgauge.Latent(query=4, key_value=3, d_rope=2)
+        >>> rotary = symgauge.Rotary.standard(2)
+        >>> a = symgauge.Architecture(d_model=7, heads=2, d_k=5, d_v=3, latent=latent, rotary=rotary)
+        >>> symgauge.wire(a).shapes["layers.0.attention.key_up.weight"]   # heads, latent, channels without positions
+        (2, 3, 3)
     """
 
     query: int

@@ -21,6 +21,20 @@ class Architecture:
     """Hyperparameters of a transformer, or of one attention layer or block (``vocabulary=0``: vectors in and out).
 
     Sizes are counts. ``context`` is the number of positions of the learned table, or the longest sequence looked at.
+
+    Raises :class:`InvalidInput`, naming the field, for sizes and combinations that no model has.
+
+    Example:
+        >>> import symgauge
+        >>> a = symgauge.Architecture(d_model=4, heads=2, d_k=3, d_v=2, vocabulary=9, d_ff=5, norm="rms")
+        >>> a.groups, a.is_model
+        (2, True)
+        >>> a.replace(layers=2, causal=False).layers
+        2
+        >>> a.replace(groups=3)
+        Traceback (most recent call last):
+            ...
+        symgauge.errors.InvalidInput: 2 heads cannot share 3 key/value groups evenly
     """
 
     d_model: int
@@ -204,5 +218,11 @@ class Architecture:
 
 
 def distinct(values: Sequence[int]) -> bool:
-    """Whether the sizes are pairwise distinct, so that a wrong axis shows up as a wrong shape."""
+    """Whether the sizes are pairwise distinct, so that a wrong axis shows up as a wrong shape.
+
+    Example:
+        >>> from symgauge.architecture import distinct
+        >>> distinct([5, 2, 3]), distinct([4, 2, 2])
+        (True, False)
+    """
     return len(set(values)) == len(values)

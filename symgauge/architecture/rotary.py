@@ -23,6 +23,11 @@ class RotationClass:
     ``kind`` is "complex" (angle not a multiple of π), or "real" (angle 0 or π: the rotation is ±1, and every linear
     map of the channels commutes with it). ``channels`` lists the head channels, plane by plane for "complex" (first and
     second coordinate of each plane; ``signs`` says which planes turn the other way).
+
+    Example:
+        >>> from symgauge.architecture import Rotary
+        >>> [(block.kind, block.channels) for block in Rotary.standard(4, unrotated=1).classes()]
+        [('complex', (0, 2)), ('complex', (1, 3)), ('real', (4,))]
     """
 
     kind: Literal["complex", "real"]
@@ -43,6 +48,14 @@ class Rotary:
 
     ``turns[j]`` is the angle of plane j per position, in full turns. ``interleaved`` planes are the channels
     (2j, 2j+1); otherwise ("rotate half") plane j is (j, j + n), n the number of planes. Unrotated channels come last.
+
+    Source: Su et al., RoFormer (arXiv:2104.09864), §3.2; rotate-half and partial rotation as in GPT-NeoX.
+
+    Example:
+        >>> import symgauge
+        >>> rotary = symgauge.Rotary.standard(4, unrotated=1)
+        >>> rotary.channels, rotary.commutant_dimension   # a complex number for each of two planes, and a real one
+        (5, 5)
     """
 
     turns: tuple[Turn, ...]

@@ -31,6 +31,23 @@ def rule(*operations: Any, view: bool = False) -> Callable[[Rule], Rule]:
     every carrier has become an :class:`~symgauge.arithmetic.interface.Element`. It returns an element, a tuple of
     elements and tensors, or an ordinary tensor. ``view=True`` marks results that share memory with their argument in
     ordinary PyTorch: writing through one of them in place is refused, because the carrier behind it would not see it.
+
+    Example:
+        >>> import torch, symgauge
+        >>> @torch.library.custom_op("example::cubed", mutates_args=())
+        ... def cubed(x: torch.Tensor) -> torch.Tensor:
+        ...     return x**3
+        ...
+        >>> @symgauge.rule(torch.ops.example.cubed)
+        ... def cubed_rule(arithmetic, x):
+        ...     return arithmetic.mul(x, arithmetic.mul(x, x))
+        ...
+        >>> class Cubed(torch.nn.Linear):
+        ...     def forward(self, x):
+        ...         return torch.ops.example.cubed(super().forward(x))
+        ...
+        >>> symgauge.dimension(Cubed(3, 2), symgauge.Vectors(length=1, width=3)).nullity
+        0
     """
 
     def register(function: Rule) -> Rule:
@@ -44,7 +61,13 @@ def rule(*operations: Any, view: bool = False) -> Callable[[Rule], Rule]:
 
 
 def supported() -> list[str]:
-    """Names of the aten operations that have a rule, sorted."""
+    """Names of the aten operations that have a rule, sorted.
+
+    Example:
+        >>> import symgauge
+        >>> "aten.mm" in symgauge.supported()
+        True
+    """
     return sorted(str(operation) for operation in _RULES)
 
 

@@ -15,10 +15,14 @@ def checks(*names: str) -> Callable[[F], F]:
     The names have to be literal strings, so that claims can be listed without importing their checks. The test takes
     the ``evidence`` fixture and records what it finds; the verdict computed from that must be the one in claims.toml.
 
-        @checks("intro-3")
-        def test_contributions(evidence):
-            evidence.audit("announced against listed", figures={"contributions": equal(4, 5)})
-            evidence.audit("the list runs from (1) to (5)", len(LISTED) == 5, on="correction")
+    Example:
+        >>> from symgauge.claims import checks, equal
+        >>> @checks("intro-3")
+        ... def test_contributions(evidence):
+        ...     evidence.audit("announced against listed", figures={"contributions": equal(4, 5)})
+        ...
+        >>> test_contributions.symgauge_checks
+        ('intro-3',)
     """
 
     def decorate(function: F) -> F:

@@ -16,7 +16,14 @@ WELL_INSIDE = 0.1
 
 @dataclass(frozen=True)
 class Bounded:
-    """A value with the bound it has to respect; `relation` reads "value relation bound"."""
+    """A value with the bound it has to respect; `relation` reads "value relation bound".
+
+    Example:
+        >>> from symgauge.claims import at_most
+        >>> error = at_most(2e-15, 1e-12)
+        >>> error.value, error.relation, error.bound, error.ok
+        (2e-15, '<=', 1e-12, True)
+    """
 
     value: Any
     relation: str
@@ -50,17 +57,35 @@ Figure = bool | int | float | str | list[Any] | Bounded
 
 
 def at_most(value: Any, bound: Any) -> Bounded:
-    """`value` must not exceed `bound`: an error against its tolerance."""
+    """`value` must not exceed `bound`: an error against its tolerance.
+
+    Example:
+        >>> from symgauge.claims import at_most
+        >>> at_most(2e-15, 1e-12).ok
+        True
+    """
     return Bounded(plain(value), "<=", plain(bound))
 
 
 def at_least(value: Any, bound: Any) -> Bounded:
-    """`value` must reach `bound`: the change a negative control has to make, a spectral gap."""
+    """`value` must reach `bound`: the change a negative control has to make, a spectral gap.
+
+    Example:
+        >>> from symgauge.claims import at_least
+        >>> at_least(0.2, 1e-3).ok
+        True
+    """
     return Bounded(plain(value), ">=", plain(bound))
 
 
 def equal(value: Any, expected: Any) -> Bounded:
-    """`value` must be exactly `expected`: integers, ranks, strings."""
+    """`value` must be exactly `expected`: integers, ranks, strings.
+
+    Example:
+        >>> from symgauge.claims import equal
+        >>> equal(26, 26).ok, equal(26, 25).ok
+        (True, False)
+    """
     return Bounded(plain(value), "=", plain(expected))
 
 

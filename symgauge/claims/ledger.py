@@ -24,6 +24,15 @@ class Entry:
 
     failure: why the check did not run to its end. home: the folder that holds the claim, where it is not one that comes
     with symgauge, as seen from where the check was run.
+
+    Example:
+        >>> from symgauge.claims import Claim, Entry, EvidenceLog
+        >>> claim = Claim("toy/thm-1", "toy", "Theorem 1", "$n^2 > n$ for every integer.", "refuted")
+        >>> log = EvidenceLog([claim])
+        >>> record = log.exact("tried from 0 to 9", 1 > 1, counterexample="$n = 1$", cases=10)
+        >>> entry = Entry.of(claim, [record])
+        >>> entry.verdict, entry.agrees
+        (<Verdict.REFUTED: 'refuted'>, True)
     """
 
     claim: Claim
@@ -78,7 +87,19 @@ class Entry:
 
 @dataclass(frozen=True)
 class Ledger:
-    """Entries by claim id, in the order of their sources; `profile` is the sampling profile they were made with."""
+    """Entries by claim id, in the order of their sources; `profile` is the sampling profile they were made with.
+
+    Raises :class:`InvalidInput` for a file that is no ledger, or whose verdicts do not follow from its evidence.
+
+    Example:
+        >>> from symgauge.claims import Claim, Entry, EvidenceLog, Ledger
+        >>> claim = Claim("toy/thm-1", "toy", "Theorem 1", "$n^2 > n$ for every integer.", "refuted")
+        >>> log = EvidenceLog([claim])
+        >>> record = log.exact("tried from 0 to 9", 1 > 1, counterexample="$n = 1$", cases=10)
+        >>> ledger = Ledger.of([Entry.of(claim, [record])])
+        >>> ledger.sources, ledger.agrees
+        (['toy'], True)
+    """
 
     entries: Mapping[str, Entry] = field(default_factory=dict)
     profile: str = ""

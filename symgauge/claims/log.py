@@ -26,6 +26,18 @@ class EvidenceLog:
     counterexample: Markdown; a statement that fails needs one.
     cases: how many cases were run; 0 is no evidence.
     only: the claims this bears on, by their names within the source, where a check decides several.
+
+    Raises :class:`InvalidInput` for a record without an outcome, or on a condition or correction that no claim states.
+
+    Example:
+        >>> from symgauge.claims import Claim, EvidenceLog
+        >>> claim = Claim("toy/thm-1", "toy", "Theorem 1", "$n^2 > n$ for every integer.", "refuted")
+        >>> log = EvidenceLog([claim])
+        >>> record = log.exact("tried from 0 to 9", 1 > 1, counterexample="$n = 1$", cases=10)
+        >>> record.kind, record.bears_on, record.outcome
+        (<Kind.EXACT: 'exact'>, <Bearing.STATEMENT: 'statement'>, False)
+        >>> len(log.of("toy/thm-1"))
+        1
     """
 
     def __init__(self, claims: Sequence[Claim]) -> None:

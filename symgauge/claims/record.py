@@ -15,7 +15,13 @@ IDENTIFIER = re.compile(r"[a-z0-9][a-z0-9-]*/[A-Za-z0-9][A-Za-z0-9.'-]*")
 
 
 class Verdict(StrEnum):
-    """What the evidence says about a claim. `symgauge.claims.verdict` has the rule."""
+    """What the evidence says about a claim. `symgauge.claims.verdict` has the rule.
+
+    Example:
+        >>> from symgauge.claims import Verdict
+        >>> print(*Verdict)
+        holds holds-if refuted inconsistent reproduced not-reproducible undecided
+    """
 
     HOLDS = "holds"
     HOLDS_IF = "holds-if"
@@ -27,7 +33,13 @@ class Verdict(StrEnum):
 
 
 class Kind(StrEnum):
-    """Where evidence comes from: SymPy, finite field or exact arithmetic, Hypothesis, floats, the source's own text."""
+    """Where evidence comes from: SymPy, finite field or exact arithmetic, Hypothesis, floats, the source's own text.
+
+    Example:
+        >>> from symgauge.claims import Kind
+        >>> print(*Kind)
+        proof exact property numeric audit
+    """
 
     PROOF = "proof"
     EXACT = "exact"
@@ -42,6 +54,11 @@ class Bearing(StrEnum):
     statement: the claim exactly as the source states it. condition: the claim under `Claim.condition`.
     correction: `Claim.correction`. control: a deliberate break, which the check must notice.
     reproduction: the source's own number or experiment, obtained again from its description.
+
+    Example:
+        >>> from symgauge.claims import Bearing
+        >>> print(*Bearing)
+        statement condition correction control reproduction
     """
 
     STATEMENT = "statement"
@@ -61,6 +78,14 @@ class Claim:
     experiment: the key of the experiment that decides it, and quantities: the beginnings of those of its comparisons
     that bear on the claim, all of them if none is given; see symgauge.experiments.deciding.
     check: where the check is ("proofs_checks/toy/test_x.py::test_y"). order: how many claims of the source come before.
+
+    Raises :class:`InvalidInput` for an id of another form, empty texts, and a holds-if without its condition.
+
+    Example:
+        >>> from symgauge.claims import Claim
+        >>> claim = Claim("toy/thm-1", "toy", "Theorem 1", "$n^2 > n$ for every integer.", "refuted")
+        >>> claim.name, claim.verdict
+        ('thm-1', <Verdict.REFUTED: 'refuted'>)
     """
 
     id: str
@@ -107,7 +132,14 @@ class Claim:
 class Evidence:
     """One thing found out. `outcome`: True passes, False fails, None could not be decided; for a control, True means
     that the deliberate break was noticed, as it must be. `of`: the summaries of the evidence that a control belongs to,
-    where that is not what stands directly before it."""
+    where that is not what stands directly before it.
+
+    Example:
+        >>> from symgauge.claims import Evidence
+        >>> record = Evidence("exact", "statement", True, "tried from 2 to 9", cases=8)
+        >>> Evidence.from_json(record.to_json()) == record
+        True
+    """
 
     kind: Kind
     bears_on: Bearing

@@ -12,9 +12,9 @@ from symgauge.errors import InvalidInput
 def select(patterns: Sequence[str], ids: Sequence[str]) -> list[str]:
     """The ids that any of `patterns` names, in the order of `ids`; all of them where there are no patterns.
 
-    A pattern is an id ("gauge/thm-3.6"), a source ("gauge"), or with *, ? or [ a glob ("gauge/thm-3.*"). A part of a
-    name is none: "gauge" does not take gauge-short, and "gaug" takes nothing. Raises InvalidInput, with the nearest
-    names, for a pattern that names nothing.
+    A pattern is an id ("toy/thm-3.6"), a source ("toy"), or with *, ? or [ a glob ("toy/thm-3.*"). A part of a name is
+    none: "toy" does not take toy-short, and "to" takes nothing. Raises InvalidInput, with the nearest names, for a
+    pattern that names nothing.
     """
     if not patterns:
         return list(ids)

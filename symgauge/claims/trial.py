@@ -15,6 +15,13 @@ class Trial:
     """What a property run came to: whether it passed, on how many examples, and the smallest failing one found.
 
     seed: what Hypothesis drew from, None where the profile is deterministic.
+
+    Example:
+        >>> from hypothesis import strategies as st
+        >>> from symgauge.claims import for_all
+        >>> trial = for_all(lambda n: n * n >= n, n=st.integers(), examples=20)
+        >>> trial.passed, trial.cases, trial.counterexample
+        (True, 20, '')
     """
 
     passed: bool
@@ -27,10 +34,14 @@ def for_all(check: Callable[..., object], *, examples: int | None = None, **stra
     """Try `check` on drawn arguments; it fails by returning False or by an AssertionError.
 
     strategies: a Hypothesis strategy per argument of `check`. examples: how many; by default the profile's number.
-    Any other exception is a mistake in the check and propagates. Pass the result on:
+    Any other exception is a mistake in the check and propagates. The result is for ``evidence.property``.
 
-        trial = for_all(lambda a, b: a + b == b + a, a=integers(), b=integers())
-        evidence.property("addition commutes", trial)
+    Example:
+        >>> from hypothesis import strategies as st
+        >>> from symgauge.claims import for_all
+        >>> found = for_all(lambda n: n * n > n, n=st.integers(0, 9))
+        >>> found.passed, found.counterexample
+        (False, '`n=0`')
     """
     from hypothesis import given, settings
     from hypothesis import seed as drawn_from

@@ -24,14 +24,32 @@ from symgauge.claims.record import Bearing, Claim, Evidence, Kind, Verdict
 
 @dataclass(frozen=True)
 class Decision:
-    """A computed verdict, and why: the doubts when it is undecided, else the evidence that settled it."""
+    """A computed verdict, and why: the doubts when it is undecided, else the evidence that settled it.
+
+    Example:
+        >>> from symgauge.claims import Claim, EvidenceLog, decide
+        >>> claim = Claim("toy/thm-1", "toy", "Theorem 1", "$n^2 > n$ for every integer.", "refuted")
+        >>> log = EvidenceLog([claim])
+        >>> record = log.exact("tried from 0 to 9", 1 > 1, counterexample="$n = 1$", cases=10)
+        >>> decide(claim, [record])
+        Decision(verdict=<Verdict.REFUTED: 'refuted'>, reasons=('tried from 0 to 9',))
+    """
 
     verdict: Verdict
     reasons: tuple[str, ...]
 
 
 def decide(claim: Claim, evidence: Sequence[Evidence]) -> Decision:
-    """The verdict that `evidence` gives on `claim`, by the rule at the top of this module."""
+    """The verdict that `evidence` gives on `claim`, by the rule at the top of this module.
+
+    Example:
+        >>> from symgauge.claims import Claim, EvidenceLog, decide
+        >>> claim = Claim("toy/thm-1", "toy", "Theorem 1", "$n^2 > n$ for every integer.", "refuted")
+        >>> log = EvidenceLog([claim])
+        >>> record = log.exact("tried from 0 to 9", 1 > 1, counterexample="$n = 1$", cases=10)
+        >>> decide(claim, [record]).verdict, decide(claim, []).verdict
+        (<Verdict.REFUTED: 'refuted'>, <Verdict.UNDECIDED: 'undecided'>)
+    """
     doubts = tuple(_doubts(claim, evidence))
     if doubts:
         return Decision(Verdict.UNDECIDED, doubts)

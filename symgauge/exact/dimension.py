@@ -25,7 +25,7 @@ from symgauge.exact.point import random_point, with_rooted_embeddings
 from symgauge.exact.probes import Inputs, Tokens
 from symgauge.exact.rank import Echelon
 from symgauge.exact.result import FibreDimension, Output, PointRank
-from symgauge.exact.threads import few_threads
+from symgauge.threads import few_threads
 
 _EXTRA = 12
 """Rows beyond the rank that must bring nothing new before the rank counts as saturated."""

@@ -23,7 +23,16 @@ def _axis(axis: int) -> None:
 
 @dataclass(frozen=True)
 class Tokens:
-    """Sequences of ``length`` token ids below ``vocabulary``: the module gets an int64 tensor (batch, length)."""
+    """Sequences of ``length`` token ids below ``vocabulary``: the module gets an int64 tensor (batch, length).
+
+    Raises :class:`InvalidInput` for sizes that are no positive integers.
+
+    Example:
+        >>> import torch, symgauge
+        >>> table = torch.nn.Embedding(5, 3)
+        >>> symgauge.dimension(table, symgauge.Tokens(vocabulary=5, length=2)).rank
+        15
+    """
 
     vocabulary: int
     length: int
@@ -52,7 +61,15 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Vectors:
-    """Sequences of ``length`` vectors with ``width`` entries: the module gets a float tensor (batch, length, width)."""
+    """Sequences of ``length`` vectors with ``width`` entries: the module gets a float tensor (batch, length, width).
+
+    Raises :class:`InvalidInput` for sizes that are no positive integers.
+
+    Example:
+        >>> import torch, symgauge
+        >>> symgauge.dimension(torch.nn.LayerNorm(4), symgauge.Vectors(length=2, width=4)).nullity
+        0
+    """
 
     length: int
     width: int
@@ -77,7 +94,16 @@ class Vectors:
 @dataclass(frozen=True)
 class Arrays:
     """Real arrays of any ``shape``, such as images (channels, height, width) or sounds (samples,): the module gets a
-    float tensor (batch, *shape)."""
+    float tensor (batch, *shape).
+
+    Raises :class:`InvalidInput` for sizes that are no positive integers.
+
+    Example:
+        >>> import torch, symgauge
+        >>> filters = torch.nn.Conv2d(2, 3, kernel_size=2)
+        >>> symgauge.dimension(filters, symgauge.Arrays((2, 3, 3))).nullity
+        0
+    """
 
     shape: tuple[int, ...]
     keyword: str | None = None

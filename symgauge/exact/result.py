@@ -34,7 +34,16 @@ class PointRank:
 
 @dataclass(frozen=True)
 class FibreDimension:
-    """The result of :func:`symgauge.dimension`. ``nullity`` = ``parameters`` − ``rank`` is the fibre's dimension."""
+    """The result of :func:`symgauge.dimension`. ``nullity`` = ``parameters`` − ``rank`` is the fibre's dimension.
+
+    Example:
+        >>> import torch, symgauge
+        >>> fibre = symgauge.dimension(torch.nn.Linear(3, 2), symgauge.Vectors(length=1, width=3))
+        >>> fibre.parameters, fibre.rank, fibre.nullity, fibre.failure_bound < 1e-9
+        (8, 8, 0, True)
+        >>> fibre.require_decided() is fibre
+        True
+    """
 
     parameters: int
     rank: int

@@ -25,6 +25,14 @@ def random_parameters(architecture: Architecture, seed: int = 0) -> dict[str, Te
 
     Biases and offsets are not zero, and gains have both signs and sizes in [0.5, 1.5], so that a symmetry that only
     holds at a usual initialisation is not mistaken for a generic one.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.models.reference import random_parameters
+        >>> a = symgauge.Architecture(d_model=4, heads=2, d_k=3, d_v=2, vocabulary=7)
+        >>> roles = random_parameters(a)
+        >>> roles["token_table"].shape, roles.keys() == symgauge.wire(a).shapes.keys()
+        (torch.Size([7, 4]), True)
     """
     generator = torch.Generator().manual_seed(seed)
     roles = {}

@@ -239,6 +239,13 @@ def forward(architecture: Architecture, parameters: Mapping[str, Tensor], inputs
     Token ids (B, T) give logits (B, T, V); without a vocabulary, vectors (B, T, d_model) give (B, T, d_model).
     Positions count from 0. Linear attention uses its scores as they are, scaled by 1/√d_k and not normalised.
     Raises :class:`InvalidInput` when a role is missing or the inputs do not fit.
+
+    Example:
+        >>> import torch, symgauge
+        >>> from symgauge.models.reference import forward, random_parameters
+        >>> a = symgauge.Architecture(d_model=4, heads=2, d_k=3, d_v=2, vocabulary=7)
+        >>> forward(a, random_parameters(a), torch.tensor([[1, 3, 0]])).shape
+        torch.Size([1, 3, 7])
     """
     _check(architecture, parameters, inputs)
     return _Evaluation(architecture, parameters).run(inputs)
@@ -253,6 +260,13 @@ class ReferenceModel(nn.Module):
     """:func:`forward` as a module with one float64 parameter per role, drawn by :func:`random_parameters`.
 
     With None for ``seed`` they are zero, for a measurement that draws its own point.
+
+    Example:
+        >>> import torch, symgauge
+        >>> from symgauge.models.reference import ReferenceModel
+        >>> a = symgauge.Architecture(d_model=4, heads=2, d_k=3, d_v=2, vocabulary=7)
+        >>> ReferenceModel(a)(torch.tensor([[1, 3, 0]])).shape
+        torch.Size([1, 3, 7])
     """
 
     def __init__(self, architecture: Architecture, seed: int | None = 0) -> None:
@@ -272,7 +286,18 @@ class ReferenceModel(nn.Module):
 
 
 def reference_layout(module: nn.Module, architecture: Architecture) -> Layout:
-    """Layout of a :class:`ReferenceModel`: each parameter is one role, in order."""
+    """Layout of a :class:`ReferenceModel`: each parameter is one role, in order.
+
+    Raises :class:`InvalidInput` for a module with a parameter that is no role of the architecture.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.models.reference import ReferenceModel, reference_layout
+        >>> a = symgauge.Architecture(d_model=4, heads=2, d_k=3, d_v=2, vocabulary=7)
+        >>> module = ReferenceModel(a)
+        >>> reference_layout(module, a).size == sum(p.numel() for p in module.parameters())
+        True
+    """
     shapes = {_attribute(role): (role, shape) for role, shape in wire(architecture).shapes.items()}
     slots: dict[str, Slot] = {}
     names: list[tuple[str, int]] = []

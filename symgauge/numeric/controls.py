@@ -19,12 +19,39 @@ FACTOR = 1e6
 
 
 class ControlHeld(SymgaugeError, AssertionError):
-    """A map that was to change the function does not, so the check beside it would not notice a mistake."""
+    """A map that was to change the function does not, so the check beside it would not notice a mistake.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.models.parameters import random_parameters
+        >>> from symgauge.numeric import action, assert_changes, random_element, random_inputs
+        >>> from symgauge.symmetries import families
+        >>> a = symgauge.Architecture(d_model=5, heads=2, d_k=3, d_v=2, residual=False)
+        >>> roles, family = random_parameters(a), families(a)[0]
+        >>> act, element, x = action(family, a), random_element(family, a), random_inputs(a)
+        >>> assert_changes(a, roles, {**roles, **act(roles, element)}, x)
+        Traceback (most recent call last):
+            ...
+        symgauge.numeric.controls.ControlHeld: the control changes the function by ...; expected ≥ 0.001
+    """
 
 
 @dataclass(frozen=True)
 class Controls:
-    """Relative change of the function with one role put back or displaced, by role; all are at least ``margin``."""
+    """Relative change of the function with one role put back or displaced, by role; all are at least ``margin``.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.models.parameters import random_parameters
+        >>> from symgauge.numeric import action, negative_controls, random_element, random_inputs
+        >>> from symgauge.symmetries import families
+        >>> a = symgauge.Architecture(d_model=5, heads=2, d_k=3, d_v=2, residual=False)
+        >>> roles, family = random_parameters(a), families(a)[0]
+        >>> act, element, x = action(family, a), random_element(family, a), random_inputs(a)
+        >>> controls = negative_controls(a, roles, act, element, x)
+        >>> sorted(controls.broken), min(controls.broken.values()) > controls.margin
+        (['layers.0.attention.key.weight', 'layers.0.attention.query.weight'], True)
+    """
 
     broken: Mapping[str, float]
     redundant: Mapping[str, float]
@@ -43,7 +70,19 @@ class Controls:
 
 
 def required_change(invariance: Invariance, margin: float = MARGIN, factor: float = FACTOR) -> float:
-    """What a control must exceed: ``margin``, and ``factor`` times what rounding may cause."""
+    """What a control must exceed: ``margin``, and ``factor`` times what rounding may cause.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.models.parameters import random_parameters
+        >>> from symgauge.numeric import action, measure_invariance, random_element, random_inputs, required_change
+        >>> from symgauge.symmetries import families
+        >>> a = symgauge.Architecture(d_model=5, heads=2, d_k=3, d_v=2, residual=False)
+        >>> roles, family = random_parameters(a), families(a)[0]
+        >>> act, element, x = action(family, a), random_element(family, a), random_inputs(a)
+        >>> required_change(measure_invariance(a, roles, act, element, x))
+        0.001
+    """
     return max(margin, factor * invariance.allowed)
 
 
@@ -61,6 +100,19 @@ def assert_changes(
 
     For controls of the caller's own: A⁻¹ in place of A⁻ᵀ, heads permuted without their group. Raises
     :class:`ControlHeld` otherwise.
+
+    Shapes: ``before`` and ``after`` are roles, ``inputs`` (B, T) or (B, T, d_model).
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.models.parameters import random_parameters
+        >>> from symgauge.numeric import assert_changes, random_inputs
+        >>> a = symgauge.Architecture(d_model=5, heads=2, d_k=3, d_v=2, residual=False)
+        >>> roles = random_parameters(a)
+        >>> x = random_inputs(a)
+        >>> key = "layers.0.attention.key.weight"
+        >>> assert_changes(a, roles, {**roles, key: -roles[key]}, x) > 0.1
+        True
     """
     function = function_of(architecture, inputs, output)
     expected = function(before)
@@ -99,6 +151,18 @@ def negative_controls(
 
     Raises :class:`ControlHeld` if a control does not break the function, :class:`InvalidInput` if ``redundant`` is
     wrong, :class:`Undecided` if no control is left that could fail.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.models.parameters import random_parameters
+        >>> from symgauge.numeric import action, negative_controls, random_element, random_inputs
+        >>> from symgauge.symmetries import families
+        >>> a = symgauge.Architecture(d_model=5, heads=2, d_k=3, d_v=2, residual=False)
+        >>> roles, family = random_parameters(a), families(a)[0]
+        >>> act, element, x = action(family, a), random_element(family, a), random_inputs(a)
+        >>> controls = negative_controls(a, roles, act, element, x)
+        >>> sorted(controls.broken)
+        ['layers.0.attention.key.weight', 'layers.0.attention.query.weight']
     """
     redundant = redundant or {}
     options: dict[str, Any] = {"output": output, "device": device, "seed": seed}

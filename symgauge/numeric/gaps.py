@@ -13,7 +13,15 @@ from symgauge.errors import InvalidInput, Undecided
 
 @dataclass(frozen=True)
 class RankWithGap:
-    """A rank and the singular values on both sides of the cut."""
+    """A rank and the singular values on both sides of the cut.
+
+    Example:
+        >>> import torch
+        >>> from symgauge.numeric import rank_with_gap
+        >>> found = rank_with_gap(torch.diag(torch.tensor([2.0, 1.0, 1e-20], dtype=torch.float64)))
+        >>> found.rank, found.smallest_kept, found.gap > 1e12
+        (2, 1.0, True)
+    """
 
     rank: int
     smallest_kept: float
@@ -34,6 +42,13 @@ def rank_with_gap(matrix: Tensor, min_gap: float = 1e4) -> RankWithGap:
     Values below ε · max(m, n) · σ₁ count as that rounding level, so gaps inside the noise do not count. The zero matrix
     has rank 0. Raises :class:`Undecided` if the widest ratio is below ``min_gap``, if a second cut is as good within a
     factor of ten, or if an entry is not finite; :class:`InvalidInput` for an empty matrix or ``min_gap`` ≤ 1.
+
+    Example:
+        >>> import torch
+        >>> from symgauge.numeric import rank_with_gap
+        >>> a = torch.randn(6, 2, dtype=torch.float64) @ torch.randn(2, 5, dtype=torch.float64)
+        >>> rank_with_gap(a).rank
+        2
     """
     if matrix.dim() != 2 or matrix.numel() == 0:
         raise InvalidInput(f"a rank needs a matrix with entries, not shape {tuple(matrix.shape)}")

@@ -35,12 +35,41 @@ LEAST_MOVED = 1e-3
 
 
 class NotInvariant(SymgaugeError, AssertionError):
-    """A map that was to keep the function changes it."""
+    """A map that was to keep the function changes it.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.models.parameters import random_parameters
+        >>> from symgauge.numeric import assert_invariant, random_element, random_inputs
+        >>> from symgauge.symmetries import families
+        >>> a = symgauge.Architecture(d_model=5, heads=2, d_k=3, d_v=2, residual=False)
+        >>> roles, family = random_parameters(a), families(a)[0]
+        >>> element, x = random_element(family, a), random_inputs(a)
+        >>> query = "layers.0.attention.query.weight"
+        >>> doubled = lambda roles, element: {query: 2 * roles[query]}
+        >>> assert_invariant(a, roles, doubled, None, x)
+        Traceback (most recent call last):
+            ...
+        symgauge.numeric.invariance.NotInvariant: the function changes by 0.116 relative to its size, ...
+    """
 
 
 @dataclass(frozen=True)
 class Invariance:
-    """The outcome of one comparison of the function before and after a map."""
+    """The outcome of one comparison of the function before and after a map.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.models.parameters import random_parameters
+        >>> from symgauge.numeric import action, measure_invariance, random_element, random_inputs
+        >>> from symgauge.symmetries import families
+        >>> a = symgauge.Architecture(d_model=5, heads=2, d_k=3, d_v=2, residual=False)
+        >>> roles, family = random_parameters(a), families(a)[0]
+        >>> act, element, x = action(family, a), random_element(family, a), random_inputs(a)
+        >>> found = measure_invariance(a, roles, act, element, x)
+        >>> found.observed < found.allowed, found.holds, found.output
+        (True, True, 'logits')
+    """
 
     observed: float
     """‖f(θ′) − f(θ)‖ / ‖f(θ)‖ over all inputs and outputs; infinity where a value is not finite."""
@@ -82,7 +111,20 @@ class Invariance:
 
 
 def action(family: Symmetry | DiscreteSymmetry, architecture: Architecture) -> Action:
-    """A family's action on this architecture as a function of (roles, element)."""
+    """A family's action on this architecture as a function of (roles, element).
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.models.parameters import random_parameters
+        >>> from symgauge.numeric import action, random_element
+        >>> from symgauge.symmetries import families
+        >>> a = symgauge.Architecture(d_model=5, heads=2, d_k=3, d_v=2, residual=False)
+        >>> roles, family = random_parameters(a), families(a)[0]
+        >>> act, element = action(family, a), random_element(family, a)
+        >>> moved = act(roles, element)
+        >>> sorted(name for name in roles if moved[name] is not roles[name])
+        ['layers.0.attention.key.weight', 'layers.0.attention.query.weight']
+    """
     wiring = wire(architecture)
 
     def act(roles: Roles, element: Any) -> Mapping[str, Tensor]:
@@ -97,7 +139,18 @@ def centred(logits: Tensor) -> Tensor:
 
 
 def function_of(architecture: Architecture, inputs: Tensor, output: Output = "logits") -> Function:
-    """Roles → outputs on ``inputs``; for "probabilities" the logits are centred at each position."""
+    """Roles → outputs on ``inputs``; for "probabilities" the logits are centred at each position.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.models.parameters import random_parameters
+        >>> from symgauge.numeric import function_of, random_inputs
+        >>> a = symgauge.Architecture(d_model=5, heads=2, d_k=3, d_v=2, residual=False)
+        >>> roles = random_parameters(a)
+        >>> x = random_inputs(a)
+        >>> function_of(a, x)(roles).shape == x.shape
+        True
+    """
     if output not in ("logits", "probabilities"):
         raise InvalidInput(f"output must be 'logits' or 'probabilities', not {output!r}")
 
@@ -156,6 +209,17 @@ def compare(
 
     Raises :class:`InvalidInput` if there is nothing to compare or the points agree, :class:`Undecided` if the tolerance
     would exceed 1e-3.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.models.parameters import random_parameters
+        >>> from symgauge.numeric import action, compare, function_of, random_element, random_inputs
+        >>> from symgauge.symmetries import families
+        >>> a = symgauge.Architecture(d_model=5, heads=2, d_k=3, d_v=2, residual=False)
+        >>> roles, family = random_parameters(a), families(a)[0]
+        >>> act, element, x = action(family, a), random_element(family, a), random_inputs(a)
+        >>> compare(function_of(a, x), roles, {**roles, **act(roles, element)}, length=a.d_model).holds
+        True
     """
     expected = function(before)
     _check_output(expected)
@@ -203,6 +267,17 @@ def measure_invariance(
 
     Raises :class:`InvalidInput` for empty inputs, a zero function, or an element that moves nothing, and
     :class:`Undecided` if the tolerance would be too wide to mean anything.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.models.parameters import random_parameters
+        >>> from symgauge.numeric import action, measure_invariance, random_element, random_inputs
+        >>> from symgauge.symmetries import families
+        >>> a = symgauge.Architecture(d_model=5, heads=2, d_k=3, d_v=2, residual=False)
+        >>> roles, family = random_parameters(a), families(a)[0]
+        >>> act, element, x = action(family, a), random_element(family, a), random_inputs(a)
+        >>> measure_invariance(a, roles, act, element, x).ratio < 1
+        True
     """
     before, element = cast(dict(parameters), dtype, device), cast(element, dtype, device)
     inputs = inputs.to(device)
@@ -226,5 +301,17 @@ def measure_invariance(
 def assert_invariant(
     architecture: Architecture, parameters: Roles, act: Action, element: Any, inputs: Tensor, **options: Any
 ) -> Invariance:
-    """:func:`measure_invariance`, raising :class:`NotInvariant` if the function changes or a value is not finite."""
+    """:func:`measure_invariance`, raising :class:`NotInvariant` if the function changes or a value is not finite.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.models.parameters import random_parameters
+        >>> from symgauge.numeric import action, assert_invariant, random_element, random_inputs
+        >>> from symgauge.symmetries import families
+        >>> a = symgauge.Architecture(d_model=5, heads=2, d_k=3, d_v=2, residual=False)
+        >>> roles, family = random_parameters(a), families(a)[0]
+        >>> act, element, x = action(family, a), random_element(family, a), random_inputs(a)
+        >>> assert_invariant(a, roles, act, element, x).holds
+        True
+    """
     return measure_invariance(architecture, parameters, act, element, inputs, **options).require()

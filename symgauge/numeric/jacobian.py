@@ -23,7 +23,16 @@ from symgauge.parameter_vector import ParameterVector
 
 @dataclass(frozen=True)
 class FloatDimension:
-    """A fibre dimension from floating point: ``nullity`` = ``parameters`` − ``rank``, with the gap behind it."""
+    """A fibre dimension from floating point: ``nullity`` = ``parameters`` − ``rank``, with the gap behind it.
+
+    Example:
+        >>> import torch
+        >>> from symgauge.numeric import fibre_dimension_float
+        >>> x = torch.randn(24, 3, dtype=torch.float64)
+        >>> found = fibre_dimension_float(torch.nn.Linear(3, 2), x)
+        >>> found.parameters, found.rank, found.nullity, found.singular.gap > 1e4
+        (8, 8, 0, True)
+    """
 
     parameters: int
     rank: int
@@ -39,7 +48,18 @@ class FloatDimension:
 def reference_jacobian(
     architecture: Architecture, parameters: Mapping[str, Tensor], inputs: Tensor, *, output: Output = "logits"
 ) -> Tensor:
-    """Jacobian (outputs, P) of the reference function on ``inputs``; columns in the order of θ."""
+    """Jacobian (outputs, P) of the reference function on ``inputs``; columns in the order of θ.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.models.parameters import random_parameters
+        >>> from symgauge.numeric import random_inputs, reference_jacobian
+        >>> a = symgauge.Architecture(d_model=5, heads=2, d_k=3, d_v=2, residual=False)
+        >>> roles = random_parameters(a)
+        >>> x = random_inputs(a)
+        >>> reference_jacobian(a, roles, x).shape   # outputs, parameters
+        torch.Size([60, 100])
+    """
     vector = ParameterVector.of(architecture)
     function = function_of(architecture, inputs, output)
     jacobian: Tensor = jacrev(lambda theta: function(vector.split(theta)).reshape(-1))(vector.join(parameters))
@@ -95,6 +115,13 @@ def fibre_dimension_float(
 
     Raises :class:`Undecided` without a clear gap, when there are fewer rows than parameters, or when the rank has not
     settled; :class:`InvalidInput` without inputs or parameters.
+
+    Example:
+        >>> import torch
+        >>> from symgauge.numeric import fibre_dimension_float
+        >>> two = torch.nn.Sequential(torch.nn.Linear(3, 2, bias=False), torch.nn.Linear(2, 4, bias=False))
+        >>> fibre_dimension_float(two, torch.randn(12, 3, dtype=torch.float64)).nullity   # GL(2) between the two
+        4
     """
     if inputs.shape[0] == 0:
         raise InvalidInput("no inputs, so no Jacobian; give at least one sequence")

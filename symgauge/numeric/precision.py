@@ -35,7 +35,13 @@ _FLAT = 0.5
 
 @dataclass(frozen=True)
 class Rung:
-    """One precision: its name, its ε, and the relative error seen."""
+    """One precision: its name, its ε, and the relative error seen.
+
+    Example:
+        >>> from symgauge.numeric import Rung
+        >>> Rung("float64", 2.2e-16, 1.5e-15).error
+        1.5e-15
+    """
 
     name: str
     epsilon: float
@@ -44,7 +50,20 @@ class Rung:
 
 @dataclass(frozen=True)
 class Ladder:
-    """Relative invariance errors at rising precision."""
+    """Relative invariance errors at rising precision.
+
+    Example:
+        >>> import torch, symgauge
+        >>> from symgauge.models.parameters import random_parameters
+        >>> from symgauge.numeric import action, precision_ladder, random_element, random_inputs
+        >>> from symgauge.symmetries import families
+        >>> a = symgauge.Architecture(d_model=5, heads=2, d_k=3, d_v=2, residual=False)
+        >>> roles, family = random_parameters(a), families(a)[0]
+        >>> act, element, x = action(family, a), random_element(family, a), random_inputs(a)
+        >>> ladder = precision_ladder(a, roles, act, element, x, precisions=(torch.float32, torch.float64))
+        >>> [rung.name for rung in ladder.rungs], ladder.rungs[0].error > 1e4 * ladder.rungs[1].error
+        (['float32', 'float64'], True)
+    """
 
     rungs: tuple[Rung, ...]
 
@@ -128,6 +147,18 @@ def precision_ladder(
 
     Parameters, element and inputs are taken as exact; the action and the function are computed at each precision from
     them. Use sizes of a few hundred parameters: a hundred digits take about a second.
+
+    Example:
+        >>> import torch, symgauge
+        >>> from symgauge.models.parameters import random_parameters
+        >>> from symgauge.numeric import action, precision_ladder, random_element, random_inputs
+        >>> from symgauge.symmetries import families
+        >>> a = symgauge.Architecture(d_model=5, heads=2, d_k=3, d_v=2, residual=False)
+        >>> roles, family = random_parameters(a), families(a)[0]
+        >>> act, element, x = action(family, a), random_element(family, a), random_inputs(a)
+        >>> ladder = precision_ladder(a, roles, act, element, x, precisions=(torch.float64, 50))
+        >>> ladder.rungs[1].error < 1e-40
+        True
     """
     if len(precisions) < 2:
         raise InvalidInput("a ladder needs at least two precisions")
@@ -140,6 +171,14 @@ def run_module(module: nn.Module, inputs: Tensor, digits: int, **keywords: Any) 
     """Any module at its own parameters with many digits: the arithmetic, and its first output (or ``.logits``).
 
     Token ids stay integers. ``arithmetic.numbers(output)`` gives the mpmath floats.
+
+    Example:
+        >>> import torch
+        >>> from symgauge.numeric import run_module
+        >>> x = torch.ones(1, 2, dtype=torch.float64)
+        >>> arithmetic, output = run_module(torch.nn.Linear(2, 1).double(), x, digits=30)
+        >>> output.shape
+        torch.Size([1, 1])
     """
     m = Multiprecision(digits)
     named = m.wrap({name: p.detach() for name, p in module.named_parameters()})

@@ -15,7 +15,18 @@ from symgauge.wiring import wire
 
 
 def generators(family: Symmetry, architecture: Architecture, parameters: Mapping[str, Tensor]) -> Tensor:
-    """Tangent vectors (coordinates, P): the derivative of the family's action at the identity, in float64."""
+    """Tangent vectors (coordinates, P): the derivative of the family's action at the identity, in float64.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.models.parameters import random_parameters
+        >>> from symgauge.numeric import generators
+        >>> from symgauge.symmetries import families
+        >>> a = symgauge.Architecture(d_model=5, heads=2, d_k=3, d_v=2, residual=False)
+        >>> roles, family = random_parameters(a), families(a)[0]
+        >>> generators(family, a, roles).shape   # 2 · 3² directions, all parameters
+        torch.Size([18, 100])
+    """
     wiring, vector = wire(architecture), ParameterVector.of(architecture)
 
     def moved(x: Tensor) -> Tensor:

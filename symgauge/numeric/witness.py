@@ -18,7 +18,6 @@ import math
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -28,6 +27,7 @@ from torch import Tensor, nn
 from symgauge.errors import InvalidInput, SymgaugeError
 from symgauge.plain import Forward, float64, prepare, run
 from symgauge.private import private_copy
+from symgauge.threads import one_thread
 
 AT_MOST = 1500
 """Parameters up to which it takes some 15 seconds on one core; that grows with the third power, and gaps get rarer."""
@@ -123,7 +123,7 @@ def rank_witness(
     if not len(theta):
         return nothing("no parameters are counted")
     plan = _Plan(names, list(batches), output, device, forward, batch_axis)
-    with torch.random.fork_rng(devices=[]), _one_thread():
+    with torch.random.fork_rng(devices=[]), one_thread():
         try:
             here = _seen(plan, module, theta, min_gap, lower_bound=True)
         except _NoJacobian as error:
@@ -142,17 +142,6 @@ def rank_witness(
         )
     rank = None if reason else rank
     return RankWitness(rank, here.gap, here.rows, reason, time.perf_counter() - began, here.at_least, calm.rank)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Matrices are small enough for threads to wait for each other more than they work, tenfold on a busy machine."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 @dataclass(frozen=True)

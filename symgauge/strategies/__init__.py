@@ -64,6 +64,13 @@ def architectures(
     No head is wider than the stream and no vocabulary narrower, unless both sizes are fixed. Examples shrink towards a
     lone attention layer, one layer, few features, small sizes. Raises ``InvalidArgument`` for unknown kinds and fields,
     and where nothing fits: for any kind asked for, or for all kinds.
+
+    Example:
+        >>> from symgauge.claims import for_all
+        >>> from symgauge.strategies import architectures
+        >>> drawn = architectures(kinds=["llama"], max_layers=1)
+        >>> for_all(lambda a: a.norm == "rms" and a.layers == 1, a=drawn, examples=3).passed
+        True
     """
     _positive("max_parameters", max_parameters)
     _positive("max_layers", max_layers)
@@ -128,7 +135,16 @@ def _seeded(draw: DrawFn, make: Callable[..., Any], *arguments: Any, **options: 
 
 
 def parameters(architecture: Architecture) -> SearchStrategy[dict[str, Tensor]]:
-    """Roles of an architecture in general position (float64): random biases, gains of both signs."""
+    """Roles of an architecture in general position (float64): random biases, gains of both signs.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.claims import for_all
+        >>> from symgauge.strategies import parameters
+        >>> a = symgauge.Architecture(d_model=5, heads=2, d_k=3, d_v=2)
+        >>> for_all(lambda roles: roles.keys() == symgauge.wire(a).shapes.keys(), roles=parameters(a)).passed
+        True
+    """
     return _seeded(random_parameters, _architecture(architecture))
 
 
@@ -137,6 +153,15 @@ def elements(family: Symmetry | DiscreteSymmetry, architecture: Architecture) ->
 
     Coordinates (float64) for a continuous family, index and sign tensors by place for a discrete one. Raises
     ``InvalidArgument`` if the family does not act on this architecture.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.claims import for_all
+        >>> from symgauge.strategies import elements
+        >>> from symgauge.symmetries import families
+        >>> a = symgauge.Architecture(d_model=5, heads=2, d_k=3, d_v=2, residual=False)
+        >>> for_all(lambda x: x.shape == (18,), x=elements(families(a)[0], a), examples=3).passed
+        True
     """
     a = _architecture(architecture)
     if not isinstance(family, (Symmetry, DiscreteSymmetry)):
@@ -150,6 +175,14 @@ def inputs(architecture: Architecture, *, batch: int = 3, length: int | None = N
     """Token ids (batch, length), or vectors (batch, length, d_model) for an architecture without a vocabulary.
 
     ``length`` is the architecture's context (at most 8) unless given.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.claims import for_all
+        >>> from symgauge.strategies import inputs
+        >>> a = symgauge.Architecture(d_model=5, heads=2, d_k=3, d_v=2)
+        >>> for_all(lambda x: x.shape == (3, 4, 5), x=inputs(a), examples=3).passed
+        True
     """
     a = _architecture(architecture)
     _positive("batch", batch)

@@ -53,6 +53,12 @@ def subject_of(
     Raises:
         InvalidInput: no such file, factory, preset, or not what it has to be; no own weights where they are asked for.
         UnsupportedModel: a model that cannot be built or fed.
+
+    Example:
+        >>> import symgauge
+        >>> subject = symgauge.subject_of("llama-3-8b")
+        >>> subject.architecture.d_model, subject.full_size.d_model
+        (7, 4096)
     """
     check_seed(seed)
     check_choice("parameters", parameters, ("unset", "drawn", "own"))
@@ -94,9 +100,10 @@ def _named(text: str, inputs: Inputs | None, seed: int, parameters: Parameters, 
     types = configuration.model_types()
     if text in types:
         return configuration.of_fields(text, {"model_type": text}, seed, drawn=drawn, as_is=as_is).fed(inputs)
+    unknown = "" if types else "; model types need transformers: pip install 'symgauge[transformers]'"
     raise InvalidInput(
         f"there is no file, folder, preset or model type {shown(text)} (expected {_FORMS})"
-        f"{near(text, [*presets(), *types])}"
+        f"{near(text, [*presets(), *types])}{unknown}"
     )
 
 

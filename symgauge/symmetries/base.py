@@ -35,6 +35,13 @@ class Site:
 
     ``dimension`` counts, in letters, the directions that earlier families do not already give; ``coordinates`` is the
     length of x. They agree unless sizes are degenerate (a head wider than the stream).
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.symmetries import families
+        >>> a = symgauge.Architecture(d_model=4, heads=2, d_k=3, d_v=2, layers=2)
+        >>> [(site.layer, site.dimension, site.coordinates) for site in families(a)[0].sites(a, symgauge.wire(a))]
+        [(0, d_k**2*g, 18), (1, d_k**2*g, 18)]
     """
 
     layer: int | None
@@ -56,6 +63,14 @@ class Family(ABC):
 
     A class in a module of :mod:`symgauge.symmetries.catalogue` is found by being there. Its derivation is in
     docs/families.md under its name.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.symmetries import families
+        >>> a = symgauge.Architecture(d_model=4, heads=2, d_k=3, d_v=2)
+        >>> family = families(a)[0]
+        >>> family.name, family.title.split(",")[0], family.applies(a)
+        ('query-key', 'Queries are multiplied by A and keys by the inverse transpose of A', True)
     """
 
     name: ClassVar[str]
@@ -88,7 +103,23 @@ class Family(ABC):
 
 
 class Symmetry(Family):
-    """A continuous family. Subclasses give ``name``, ``title`` and ``sites``, and what else :class:`Family` names."""
+    """A continuous family. Subclasses give ``name``, ``title`` and ``sites``, and what else :class:`Family` names.
+
+    Example:
+        >>> import symgauge, torch
+        >>> from sympy import Integer
+        >>> from symgauge.symmetries import Site, Symmetry
+        >>> class Doubled(Symmetry):
+        ...     name, title = "doubled", "queries are multiplied by a number and keys divided by it"
+        ...     def sites(self, a, w):
+        ...         q, k = "layers.0.attention.query.weight", "layers.0.attention.key.weight"
+        ...         act = lambda roles, x: {q: roles[q] * (1 + x), k: roles[k] / (1 + x)}
+        ...         return [Site(0, Integer(1), 1, act, lambda generator: torch.ones(1, dtype=torch.float64))]
+        ...
+        >>> a = symgauge.Architecture(d_model=4, heads=2, d_k=1, d_v=1, residual=False)
+        >>> symgauge.account(a, extra=[Doubled()]).families[-1].violations
+        0
+    """
 
     outputs: ClassVar[tuple[Output, ...]] = ("logits", "probabilities")
     """The outputs whose equality the family keeps and for which it is counted."""
@@ -127,7 +158,15 @@ class Symmetry(Family):
 
 
 class DiscreteSymmetry(Family):
-    """A finite family (permutations, signs): no dimension, elements drawn at random."""
+    """A finite family (permutations, signs): no dimension, elements drawn at random.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.symmetries import discrete_families
+        >>> a = symgauge.Architecture(d_model=4, heads=3, d_k=2, d_v=2)
+        >>> [(family.name, family.order(a)) for family in discrete_families(a)]
+        [('head-permutation', (factorial(g)*factorial(h/g)**g)**L)]
+    """
 
     @abstractmethod
     def order(self, a: Architecture) -> Expr:

@@ -14,22 +14,51 @@ from symgauge.symmetries.finding import continuous_families, finite_families
 
 
 def families(a: Architecture, output: Output = "logits") -> list[Symmetry]:
-    """The continuous families that act on an architecture, in the order in which they are counted."""
+    """The continuous families that act on an architecture, in the order in which they are counted.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.symmetries import families
+        >>> [family.name for family in families(symgauge.Architecture(d_model=4, heads=3, d_k=2, d_v=2))]
+        ['query-key', 'value-output']
+    """
     return [family for family in (kind() for kind in continuous_families()) if family.applies(a, output)]
 
 
 def discrete_families(a: Architecture, output: Output = "logits") -> list[DiscreteSymmetry]:
-    """The finite families that act on an architecture."""
+    """The finite families that act on an architecture.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.symmetries import discrete_families
+        >>> [family.name for family in discrete_families(symgauge.Architecture(d_model=4, heads=3, d_k=2, d_v=2))]
+        ['head-permutation']
+    """
     return [family for family in (kind() for kind in finite_families()) if family.applies(a, output)]
 
 
 def table(a: Architecture, output: Output = "logits") -> dict[str, Expr]:
-    """Dimension in letters by family name."""
+    """Dimension in letters by family name.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.symmetries import table
+        >>> table(symgauge.Architecture(d_model=4, heads=3, d_k=2, d_v=2, residual=False))
+        {'query-key': L*d_k**2*g, 'value-output': L*d_v**2*g}
+    """
     return {family.name: family.dimension(a) for family in families(a, output)}
 
 
 def dimension(a: Architecture, output: Output = "logits") -> Expr:
-    """Dimension of all known continuous symmetries, in letters (values: :func:`symbols.values`)."""
+    """Dimension of all known continuous symmetries, in letters (values: :func:`symbols.values`).
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.symmetries import dimension, symbols
+        >>> a = symgauge.Architecture(d_model=4, heads=2, d_k=3, d_v=2, residual=False)
+        >>> dimension(a), dimension(a).subs(symbols.values(a))
+        (L*d_k**2*g + L*d_v**2*g, 26)
+    """
     return sum(table(a, output).values(), Integer(0)).expand()
 
 
@@ -49,5 +78,12 @@ def degenerate_cases(a: Architecture) -> list[str]:
     latent of q = 1,536 channels leaves q (q + 1) / 2 + 1 forms and scales, of which 129,280 tokens fix one each. In
     GPT-NeoX-20B's first layer d² − 1 + d_ff (2 d − 1) numbers, some 340 million, face d − 1 equations for each of
     50,432 tokens, some 310 million.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.symmetries import degenerate_cases
+        >>> a = symgauge.Architecture(d_model=4, heads=2, d_k=3, d_v=2, d_ff=6)
+        >>> degenerate_cases(a), len(degenerate_cases(a.replace(activation="relu")))
+        ([], 1)
     """
     return [case.reason for case in every_degenerate_case() if case.met(a)]

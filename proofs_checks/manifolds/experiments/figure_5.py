@@ -50,7 +50,7 @@ def constant_element(run: Trajectory, setting: Setting) -> Trajectory:
 def run(setting: Setting) -> Result:
     main, noise = (runs.trajectory(name, setting) for name in ("main", "noise"))
     dense, sparse = EVERY[setting.scale]
-    with runs.one_thread(setting.device):
+    with runs.one_thread_on(setting.device):
         found = {
             "trained": measure(main, setting, dense, "main"),
             "no task": measure(noise, setting, sparse, "no task"),

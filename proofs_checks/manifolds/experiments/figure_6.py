@@ -96,7 +96,7 @@ def run(setting: Setting) -> Result:
     n = len(main.theta)
     found: dict[Kind, dict[str, dict[str, Tensor]]] = {}
     counts = {}
-    with runs.one_thread(setting.device):
+    with runs.one_thread_on(setting.device):
         for i, kind in enumerate(KINDS):
             found[kind] = {}
             for j, (name, share) in enumerate(STAGES.items()):

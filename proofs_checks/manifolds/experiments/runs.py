@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -29,6 +30,7 @@ from proofs_checks.manifolds.marked_sum import (
 )
 from symgauge.errors import InvalidInput
 from symgauge.experiments.suite import Setting, Tick, silent
+from symgauge.threads import one_thread
 
 SEEDS = 5
 # At the source's size, where a seed costs a core 4 to 30 minutes.
@@ -75,7 +77,7 @@ def plan(name: str, paper: bool) -> Plan:
 def trajectory(name: str, setting: Setting) -> Trajectory:
     """The training called `name`, all seeds; those kept in the setting's folder are not run again."""
     seeds = tuple(range(setting.seed, setting.seed + (setting.seeds or plan(name, setting.paper).seeds)))
-    with one_thread(setting.device):
+    with one_thread_on(setting.device):
         return _trained(name, setting.paper, setting.device, seeds, _Aside(setting))
 
 
@@ -129,7 +131,7 @@ def _groups(seeds: Sequence[int], alone: bool) -> list[list[int]]:
 
 
 def _keep(chosen: Plan, device: str, seeds: list[int], files: list[Path], tick: Tick = silent) -> None:
-    with one_thread(device):
+    with one_thread_on(device):
         for file, run in zip(files, parted(_run(chosen, device, seeds, tick)), strict=True):
             kept.save(file, run, device)
 
@@ -145,16 +147,9 @@ def large(sizes: Sizes) -> bool:
     return sizes.parameters > 100_000
 
 
-@contextmanager
-def one_thread(device: str) -> Iterator[None]:
+def one_thread_on(device: str) -> AbstractContextManager[Any]:
     """Small products gain nothing from more threads, and sums come out alike on any number of cores."""
-    before = torch.get_num_threads()
-    if device == "cpu":
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+    return one_thread() if device == "cpu" else nullcontext()
 
 
 def probe(task: Task, device: str) -> tuple[Tensor, Tensor, Tensor]:
