@@ -20,6 +20,7 @@ from symgauge.errors import InvalidInput
         (at_most(2, 2), True),
         (at_most(3, 2), False),
         (at_least(3, 2), True),
+        (at_least(2, 2), True),
         (at_least(1, 2), False),
         (equal(16, 16), True),
         (equal(16, 17), False),
@@ -40,7 +41,7 @@ def test_strain_grows_towards_the_bound_and_beyond() -> None:
     assert at_most(1e-15, 1e-12).strain < at_most(9e-13, 1e-12).strain < 1 < at_most(2e-12, 1e-12).strain
     assert at_least(10, 1).strain < at_least(2, 1).strain < 1 < at_least(0.5, 1).strain
     assert at_most(math.nan, 1).strain == math.inf
-    assert equal(1, 2).strain == math.inf
+    assert (equal(1, 1).strain, equal(1, 2).strain) == (1, math.inf)
     assert at_least(0, 1).strain == math.inf
     assert at_most(0, 0).strain == 0
 

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from symgauge.arithmetic.primes import DEFAULT_PRIMES
 from symgauge.errors import InvalidInput, Undecided
 from symgauge.exact.dimension import dimension
 from symgauge.exact.probes import Tokens, Vectors
@@ -196,3 +197,53 @@ def test_rows_are_added_until_none_is_new(width: int) -> None:
     assert found.saturated
     assert found.nullity == 0
     assert all(point.positions > width for point in found.points)
+
+
+class Vanishing(nn.Module):
+    """x ↦ w₁x + p·w₂x² for the first prime p that is asked: there it does not depend on w₂."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = nn.Parameter(torch.randn(2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.w[0] * x + self.w[1] * (DEFAULT_PRIMES[0] * x**2)
+
+
+def test_primes_that_disagree_leave_the_nullity_undecided() -> None:
+    found = dimension(Vanishing(), Vectors(1, 1))
+    assert [point.rank for point in found.points] == [1, 2]
+    assert (found.rank, found.saturated, found.agree) == (2, True, False)
+    with pytest.raises(Undecided, match="the primes disagree"):
+        found.require_decided()
+    for alone, rank in zip(DEFAULT_PRIMES, (1, 2), strict=True):
+        found = dimension(Vanishing(), Vectors(1, 1), primes=(alone,))
+        assert (found.rank, found.agree) == (rank, True)
+
+
+@pytest.mark.parametrize(("layers", "degree"), [(1, 3), (2, 3 * 3 + 3)])
+def test_the_bound_on_failure_is_that_of_schwartz_and_zippel(layers: int, degree: int) -> None:
+    """P · δ / p for every prime, δ the outputs' degree: derivatives have one less, and a direction adds one."""
+    found = dimension(Lightning(layers, 2, 1), Vectors(2, 2))
+    chance = [found.parameters * degree / p for p in DEFAULT_PRIMES]
+    assert found.parameters == 8 * layers
+    assert found.failure_bound == pytest.approx(chance[0] * chance[1], abs=0)
+
+
+class Pairs(nn.Module):
+    """One number for each pair of neighbouring tokens."""
+
+    def __init__(self, vocabulary: int) -> None:
+        super().__init__()
+        self.vocabulary = vocabulary
+        self.table = nn.Embedding(vocabulary**2, 1)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return self.table(ids[:, :-1] * self.vocabulary + ids[:, 1:])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_few_rows_that_bring_nothing_new_settle_nothing(seed: int) -> None:
+    """By the time that some pair is missing yet, most neighbours have been seen before."""
+    found = dimension(Pairs(6), Tokens(6, 6), seed=seed, primes=DEFAULT_PRIMES[:1])
+    assert (found.nullity, found.saturated) == (0, True)

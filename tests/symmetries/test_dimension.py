@@ -35,12 +35,13 @@ def test_generators_are_independent_and_counted(name: str, output: Output) -> No
     assert rank(torch.cat(rows)) == len(torch.cat(rows)) == s.evaluate(dimension(a, output), a)
 
 
-def test_heads_wider_than_the_stream_count_less() -> None:
+@pytest.mark.parametrize(("d_k", "d_v", "expected"), [(4, 2, 19), (2, 4, 19), (5, 5, 42), (3, 3, 18)])
+def test_heads_wider_than_the_stream_count_less(d_k: int, d_v: int, expected: int) -> None:
     """Referee's value for one head: width 4 on a stream of 3 has 19 directions, not 4² + 2² = 20."""
-    a = Architecture(d_model=3, heads=1, d_k=4, d_v=2, residual=False, context=3)
+    a = Architecture(d_model=3, heads=1, d_k=d_k, d_v=d_v, residual=False, context=3)
     roles = point(a)
-    assert rank(torch.cat([generators(a, family, roles) for family in families(a)])) == 19
-    assert s.evaluate(dimension(a), a) == 19
+    assert rank(torch.cat([generators(a, family, roles) for family in families(a)])) == expected
+    assert s.evaluate(dimension(a), a) == expected
 
 
 GPT2_SMALL = Architecture(
