@@ -247,3 +247,24 @@ def test_a_few_rows_that_bring_nothing_new_settle_nothing(seed: int) -> None:
     """By the time that some pair is missing yet, most neighbours have been seen before."""
     found = dimension(Pairs(6), Tokens(6, 6), seed=seed, primes=DEFAULT_PRIMES[:1])
     assert (found.nullity, found.saturated) == (0, True)
+
+
+class Rare(Pairs):
+    """The number of the first pair, times a chain of roots of all tokens that few sequences have in the field."""
+
+    def __init__(self, vocabulary: int) -> None:
+        super().__init__(vocabulary)
+        self.numbers = nn.Embedding(vocabulary, 1)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        x = self.numbers(ids).sum(1)
+        for i in range(11):
+            x = torch.sqrt(1 + x * x) + i
+        return x * super().forward(ids[:, :2])[:, 0]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_short_search_that_finds_little_settles_nothing(seed: int) -> None:
+    """A batch of 512 candidates has some five usable ones, and that none of them is new says little."""
+    found = dimension(Rare(7), Tokens(7, 5), seed=seed, primes=DEFAULT_PRIMES[:1], rounds=1)
+    assert not found.saturated
