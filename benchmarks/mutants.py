@@ -29,12 +29,12 @@ class Mutant:
     file: str
     place: str
     """The function or class that the change is in, or ``module``."""
+    function: str | None
+    """The outermost function that the change is in; None if it is in what runs when the module is imported."""
     statement: int
     first: int
     last: int
     """Numbers of lines, from 1: where the statement begins, and those touched."""
-    on_import: bool
-    """Whether the change is in what runs when the module is imported."""
     before: str
     after: str
     source: str
@@ -57,13 +57,13 @@ def mutants(file: str, source: str) -> list[Mutant]:
     seen: dict[tuple[str, ...], int] = {}
     visitor = _Places(text, starts)
     visitor.visit(ast.parse(source))
-    for place, on_import, statement, begin, end, new in visitor.changes:
+    for place, function, statement, begin, end, new in visitor.changes:
         first = _line(starts, begin)
         last = max(first, _line(starts, max(begin, end - 1)))
         top, bottom = starts[first - 1], starts[last]
         before, after = text[top:bottom], text[top:begin] + new.encode() + text[end:bottom]
         whole = (text[:begin] + new.encode() + text[end:]).decode()
-        mutant = Mutant(file, place, statement, first, last, on_import, _short(before), _short(after), whole)
+        mutant = Mutant(file, place, function, statement, first, last, _short(before), _short(after), whole)
         number = seen.setdefault(mutant.key[:4], 0)
         seen[mutant.key[:4]] += 1
         found.append(replace(mutant, number=number))
@@ -78,8 +78,8 @@ def _short(lines: bytes) -> str:
     return " ".join(lines.decode().split())
 
 
-Change = tuple[str, bool, int, int, int, str]
-"""(place, whether it runs on import, line of the statement, begin, end, new text), from begin to end in bytes."""
+Change = tuple[str, str | None, int, int, int, str]
+"""(place, outermost function, line of the statement, begin, end, new text), from begin to end in bytes."""
 
 
 class _Places(ast.NodeVisitor):
@@ -88,7 +88,7 @@ class _Places(ast.NodeVisitor):
     def __init__(self, text: bytes, starts: list[int]) -> None:
         self.text, self.starts = text, starts
         self.names: list[str] = []
-        self.functions = 0
+        self.function: str | None = None
         self.statement = 1
         self.changes: list[Change] = []
 
@@ -98,7 +98,7 @@ class _Places(ast.NodeVisitor):
 
     def change(self, begin: int, end: int, new: str) -> None:
         place = ".".join(self.names) or "module"
-        self.changes.append((place, not self.functions, self.statement, begin, end, new))
+        self.changes.append((place, self.function, self.statement, begin, end, new))
 
     def visit(self, node: ast.AST) -> None:
         if isinstance(node, ast.stmt):
@@ -143,10 +143,12 @@ class _Places(ast.NodeVisitor):
         if isinstance(node, ast.FunctionDef):
             self.visit(node.args)
         self.names.append(node.name)
-        self.functions += isinstance(node, ast.FunctionDef)
+        outer = self.function
+        if isinstance(node, ast.FunctionDef):
+            self.function = outer or ".".join(self.names)
         for statement in node.body:
             self.visit(statement)
-        self.functions -= isinstance(node, ast.FunctionDef)
+        self.function = outer
         self.names.pop()
 
     visit_FunctionDef = _named

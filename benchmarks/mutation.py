@@ -1,12 +1,14 @@
 """Change the library in one place, see whether a test notices, and write the score to benchmarks/mutation.md.
 
-    python benchmarks/mutation.py [GROUP ...] [--sample N] [--seed S] [--all] [--results FILE]
+    python benchmarks/mutation.py [GROUP ...] [--sample N | --all] [--seed S] [--results FILE]
 
-A group is some modules and the tests that answer for them. Its tests run once under coverage; a mutant is then tried
-against those that ran its lines, the quickest and the most telling first, up to the first failure. Every mutant gets a
-forked process, in which torch is loaded and symgauge is not. What was killed before is in the results and is not tried
-again, so a second call shows what new tests have killed. Groups are in benchmarks/mutation.toml, and so are, each with
-a reason, mutants that change nothing anyone can see; an entry that fits no mutant stops the script.
+A group is some modules and the tests that answer for them. Its tests are collected once and run once under coverage; a
+mutant is then tried against those that ran its lines, the quickest and the most telling first, up to the first failure.
+Each is tried in a fork of the process that has collected: there the changed function gets its new code wherever it is
+held. What runs on import is changed before symgauge is loaded, in a fork that has loaded torch alone. What was killed
+before is in the results and is not tried again, so a second call shows what new tests have killed. Groups are in
+benchmarks/mutation.toml, and so are, each with a reason, mutants that change nothing anyone can see; an entry that fits
+no mutant stops the script.
 
 Of the tools there are, mutmut changes functions only, and much that matters here is a number beside them; cosmic-ray
 starts a process and loads torch for each mutant.
@@ -15,6 +17,7 @@ starts a process and loads torch for each mutant.
 from __future__ import annotations
 
 import argparse
+import gc
 import hashlib
 import json
 import multiprocessing
@@ -26,22 +29,24 @@ import tempfile
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from importlib import import_module
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 # Hypothesis would load symgauge before it is changed.
 os.environ["HYPOTHESIS_NO_PLUGINS"] = "1"
 
 import pytest
+from coverage import Coverage as Tracer
 from hypothesis import Phase, settings
 from mutants import Mutant, mutants
 
-ROOT = Path(__file__).resolve().parent.parent
 HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
 LOADED_ONCE = ("torch._dynamo", "sympy", "scipy.stats", "flint", "galois", "hypothesis.strategies", "transformers")
 SLOW, ENOUGH = 10.0, 30.0
 """Tests that take longer are left out, and all tests for one mutant take no longer than that (seconds of processor)."""
@@ -50,6 +55,7 @@ PATIENCE, AT_LEAST = 4, 20
 ASLEEP = 20
 """How much longer that may last on a busy machine."""
 KILLED, ENDLESS, SURVIVED, UNSEEN, EQUIVALENT = "killed", "killed by time", "survived", "no test runs it", "equivalent"
+PASSED, FAILED, NOT_SWAPPED = 0, 1, 64
 
 
 class Group(NamedTuple):
@@ -65,47 +71,53 @@ class Group(NamedTuple):
 
 class Coverage(NamedTuple):
     seconds: dict[str, float]
-    lines: dict[str, dict[int, list[str]]]
+    lines: dict[str, dict[str, list[str]]]
     """File → line → tests that ran it."""
 
-    def tests(self, mutant: Mutant) -> list[str]:
-        """Tests that ran the lines of a mutant; for what runs on import, those that ran anything of its file."""
+    def tests(self, mutant: Mutant, telling: Counter[str]) -> list[str]:
+        """Tests that ran the lines of a mutant (for what runs on import: anything of its file), in the order to try."""
         lines = self.lines.get(mutant.file, {})
-        found = {t for n in range(mutant.statement, mutant.last + 1) for t in lines.get(n, ())}
-        if mutant.on_import:
-            found = {t for tests in lines.values() for t in tests}
-        return [t for t in found if self.seconds.get(t, SLOW) < SLOW]
+        there = range(mutant.statement, mutant.last + 1) if mutant.function else map(int, lines)
+        found = {test for n in there for test in lines.get(str(n), ()) if self.seconds[test] < SLOW}
+        order, total = [], 0.0
+        for test in sorted(found, key=lambda t: (self.seconds[t] + 0.05) / (1 + telling[t])):
+            total += self.seconds[test]
+            if total < ENOUGH:
+                order.append(test)
+        return order
+
+    def patience(self, tests: Sequence[str]) -> int:
+        return AT_LEAST + int(PATIENCE * sum(self.seconds[t] for t in tests))
 
 
-class _Watch:
-    """A pytest plugin: keeps some tests, in a given order, and notes how long each took and which failed."""
+class _Session:
+    """A pytest plugin that runs a function on what was collected in place of the tests, and notes which test failed."""
 
-    def __init__(self, order: Sequence[str] = (), known: Sequence[str] = ()) -> None:
-        self.place = {test: i for i, test in enumerate(order)}
-        self.known = set(known)
-        self.seconds: dict[str, float] = {}
-        self.failed = ""
+    def __init__(self, work: Callable[[list[pytest.Item]], int]) -> None:
+        self.work, self.status, self.failed = work, PASSED, ""
 
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        if self.known:
-            # A test that was not there before is there because of the change.
-            items[:] = [item for item in items if item.nodeid in self.place or item.nodeid not in self.known]
-            items.sort(key=lambda item: self.place.get(item.nodeid, len(self.place)))
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        start = time.process_time()
-        result = yield
-        self.seconds[item.nodeid] = time.process_time() - start
-        return result
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        if session.testsfailed:
+            raise session.Interrupted("collection failed")
+        self.status = self.work(session.items)
+        return True
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
             self.failed = report.nodeid
 
+    def runs(self, items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
+        """Run tests one by one, up to the first failure."""
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            yield item
+            if self.failed:
+                return
 
-def _pytest(arguments: Sequence[str], watch: _Watch, log: Path) -> int:
-    """Run pytest in this process, without its output, and on the copy of symgauge that this script belongs to."""
+
+def _collect(tests: Sequence[str], session: _Session, log: Path) -> int:
+    """Collect tests in this process, without output, for the copy of symgauge beside this script; do the work."""
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT))
     stream = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -115,8 +127,8 @@ def _pytest(arguments: Sequence[str], watch: _Watch, log: Path) -> int:
         "mutation", phases=(Phase.explicit, Phase.generate), derandomize=True, database=None, deadline=None
     )
     import_module("symgauge._hypothesis")._hypothesis_setup_hook()
-    options = ["-q", "-p", "no:cacheprovider", "--assert=plain", "--hypothesis-profile=mutation"]
-    return int(pytest.main([*options, *arguments], plugins=[watch]))
+    options = ["-q", "-s", "-p", "no:cacheprovider", "--assert=plain", "--hypothesis-profile=mutation"]
+    return int(pytest.main([*options, *tests], plugins=[session])) or session.status
 
 
 def _forked(work: Callable[[], int], seconds: int | None = None) -> int | None:
@@ -136,80 +148,134 @@ def _forked(work: Callable[[], int], seconds: int | None = None) -> int | None:
     return None if process.exitcode in (-signal.SIGXCPU, -signal.SIGKILL) else process.exitcode
 
 
-def coverage_of(group: Group, folder: Path) -> Coverage:
-    """Run a group's tests as they are, in a process of their own."""
-    data, times = folder / f"{group.name}.coverage", folder / f"{group.name}.json"
-
-    def work() -> int:
-        os.environ["COVERAGE_FILE"] = str(data)
-        watch = _Watch()
-        status = _pytest(
-            [*group.tests, "--cov=symgauge", "--cov-context=test", "--cov-report="], watch, folder / "coverage.log"
-        )
-        times.write_text(json.dumps(watch.seconds))
-        return status
-
-    if _forked(work) != 0:
-        raise SystemExit(f"the tests of {group.name} fail as they are; see {folder / 'coverage.log'}")
-    from coverage import CoverageData
-
-    found = CoverageData(str(data))
-    found.read()
+def _measure(session: _Session, items: Sequence[pytest.Item], path: Path) -> int:
+    """Run all tests as they are; write which lines of symgauge each ran, and in what time."""
+    tracer = Tracer(data_file=None, config_file=False, include=[f"{ROOT}/symgauge/*"])
+    seconds: dict[str, float] = {}
+    tracer.start()
+    runs, start = session.runs(items), time.process_time()
+    for item in items:
+        tracer.switch_context(item.nodeid)
+        if next(runs, None) is None:
+            return FAILED
+        seconds[item.nodeid], start = time.process_time() - start, time.process_time()
+    tracer.stop()
+    data = tracer.get_data()
     lines = {
         str(Path(file).relative_to(ROOT)): {
-            line: sorted({context.partition("|")[0] for context in contexts if context})
-            for line, contexts in found.contexts_by_lineno(file).items()
+            n: sorted(filter(None, c)) for n, c in data.contexts_by_lineno(file).items()
         }
-        for file in found.measured_files()
-        if Path(file).is_relative_to(ROOT)
+        for file in data.measured_files()
     }
-    return Coverage(json.loads(times.read_text()), lines)
+    path.write_text(json.dumps([seconds, lines]), encoding="utf-8")
+    return FAILED if session.failed else PASSED
 
 
-def attempt(mutant: Mutant, coverage: Coverage, telling: Counter[str], folder: Path) -> tuple[str, str]:
-    """What became of a mutant, and the test that noticed it."""
-    tests = sorted(coverage.tests(mutant), key=lambda t: (coverage.seconds[t] + 0.05) / (1 + telling[t]))
-    if not tests:
-        return UNSEEN, ""
-    order: list[str] = []
-    total = 0.0
-    for test in tests:
-        total += coverage.seconds[test]
-        if order and total > ENOUGH:
-            break
-        order.append(test)
-    told = folder / "failed"
-    told.unlink(missing_ok=True)
+def _swap(mutant: Mutant) -> bool:
+    """Give the changed function its new code; False if there is none, or it closes over other variables."""
+    codes = [compile(mutant.source, str(ROOT / mutant.file), "exec", dont_inherit=True)]
+    for code in codes:
+        codes += [x for x in code.co_consts if isinstance(x, CodeType)]
+    new = {c.co_firstlineno: c for c in codes if c.co_qualname == mutant.function}
+    found = False
+    for f in gc.get_objects():
+        if isinstance(f, FunctionType):
+            old = f.__code__
+            if (old.co_filename, old.co_qualname) == (codes[0].co_filename, mutant.function):
+                mutated = new.get(old.co_firstlineno)
+                if mutated is None or mutated.co_freevars != old.co_freevars:
+                    return False
+                f.__code__, found = mutated, True
+    return found
 
-    def work() -> int:
-        read, target = SourceFileLoader.get_code, str(ROOT / mutant.file)
+
+class Tried(NamedTuple):
+    mutant: Mutant
+    outcome: str
+
+
+class Trial:
+    """Tries the mutants of one group and appends what became of them to the results."""
+
+    def __init__(self, group: Group, results: Path, telling: Counter[str], folder: Path) -> None:
+        self.group, self.results, self.telling, self.folder = group, results, telling, folder
+
+    def run(self, wanted: Sequence[Mutant]) -> None:
+        later = self.folder / "later"
+        later.write_text("")
+
+        def work(items: list[pytest.Item]) -> int:
+            path = self.folder / "coverage.json"
+            if _forked(lambda: _measure(session, items, path)) != PASSED:
+                return FAILED
+            gc.freeze()
+            by_name, coverage = {item.nodeid: item for item in items}, Coverage(*json.loads(path.read_text()))
+            for mutant in wanted:
+                tests = coverage.tests(mutant, self.telling)
+
+                def swapped(mutant: Mutant = mutant, tests: list[str] = tests) -> int:
+                    return self.told(session, [by_name[t] for t in tests]) if _swap(mutant) else NOT_SWAPPED
+
+                status = _forked(swapped, coverage.patience(tests)) if mutant.function and tests else NOT_SWAPPED
+                if tests and status == NOT_SWAPPED:
+                    with later.open("a") as stream:
+                        stream.write(json.dumps([mutant.key, tests, coverage.patience(tests)]) + "\n")
+                    continue
+                self.note(mutant, UNSEEN if not tests else status)
+            return PASSED
+
+        session, log = _Session(work), self.folder / "session.log"
+        if _forked(lambda: _collect(self.group.tests, session, log)) != PASSED:
+            raise SystemExit(f"the tests of {self.group.name} fail as they are:\n{log.read_text()[-3000:]}")
+        by_key = {mutant.key: mutant for mutant in wanted}
+        for line in later.read_text().splitlines():
+            key, tests, patience = json.loads(line)
+            self.note(by_key[tuple(key)], self.imported(by_key[tuple(key)], tests, patience))
+
+    def told(self, session: _Session, items: Sequence[pytest.Item]) -> int:
+        for _ in session.runs(items):
+            pass
+        (self.folder / "failed").write_text(session.failed)
+        return FAILED if session.failed else PASSED
+
+    def imported(self, mutant: Mutant, tests: Sequence[str], patience: int) -> int | None:
+        """Try a mutant by loading symgauge with the change in it."""
+        read, target, place = SourceFileLoader.get_code, str(ROOT / mutant.file), {t: i for i, t in enumerate(tests)}
 
         def get_code(self: SourceFileLoader, name: str) -> Any:
             if self.path != target:
                 return read(self, name)
             return compile(mutant.source, target, "exec", dont_inherit=True)
 
-        SourceFileLoader.get_code = get_code  # type: ignore
-        watch = _Watch(order, list(coverage.seconds))
-        status = _pytest(["-x", *sorted({t.partition("::")[0] for t in order})], watch, folder / "mutant.log")
-        told.write_text(watch.failed)
-        return status
+        def work(items: list[pytest.Item]) -> int:
+            chosen = sorted((i for i in items if i.nodeid in place), key=lambda item: place[item.nodeid])
+            # Where cases went missing the change has been noticed.
+            return self.told(session, chosen) if len(chosen) == len(place) else FAILED
 
-    status = _forked(work, AT_LEAST + int(PATIENCE * min(total, ENOUGH)))
-    if status == pytest.ExitCode.NO_TESTS_COLLECTED:
-        raise SystemExit(f"none of the tests that ran {mutant.file} were found again; see {folder / 'mutant.log'}")
-    if status is None:
-        return ENDLESS, ""
-    return (SURVIVED if status == 0 else KILLED), told.read_text() if told.exists() else ""
+        def load() -> int:
+            SourceFileLoader.get_code = get_code  # type: ignore
+            return _collect(sorted({t.partition("::")[0] for t in tests}), session, self.folder / "session.log")
+
+        session = _Session(work)
+        return _forked(load, patience)
+
+    def note(self, mutant: Mutant, status: int | str | None) -> None:
+        told = self.folder / "failed"
+        by = told.read_text() if told.exists() else ""
+        told.unlink(missing_ok=True)
+        outcome = status if isinstance(status, str) else {PASSED: SURVIVED, None: ENDLESS}.get(status, KILLED)
+        self.telling[by] += bool(by)
+        with self.results.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps({"key": mutant.key, "outcome": outcome, "by": by}) + "\n")
 
 
-def chosen(all_of_them: Sequence[Mutant], sample: int | None, seed: int) -> list[Mutant]:
+def chosen(everything: Sequence[Mutant], sample: int | None, seed: int) -> list[Mutant]:
     """A sample that stays the same where the code does."""
 
     def lot(mutant: Mutant) -> str:
         return hashlib.sha256(repr((seed, *mutant.key)).encode()).hexdigest()
 
-    return sorted(all_of_them, key=lot)[:sample]
+    return sorted(everything, key=lot)[:sample]
 
 
 def equivalents(entries: Sequence[dict[str, Any]], groups: Sequence[Group]) -> set[tuple[Any, ...]]:
@@ -221,9 +287,10 @@ def equivalents(entries: Sequence[dict[str, Any]], groups: Sequence[Group]) -> s
     return keys
 
 
-class Tried(NamedTuple):
-    mutant: Mutant
-    outcome: str
+def read(path: Path) -> dict[tuple[Any, ...], tuple[str, str]]:
+    """Results so far: key → (outcome, test that noticed)."""
+    records = map(json.loads, path.read_text(encoding="utf-8").splitlines() if path.exists() else [])
+    return {tuple(r["key"]): (r["outcome"], r["by"]) for r in records}
 
 
 def report(tried: dict[str, list[Tried]], sizes: dict[str, Counter[str]], command: str) -> str:
@@ -268,34 +335,21 @@ def main() -> None:
         parser.error(f"no group is called {', '.join(wrong)}; see --help")
     same = equivalents(table.get("equivalent", []), groups)
     groups = [g for g in groups if not arguments.group or g.name in arguments.group]
-    results = {}
-    if arguments.results.exists():
-        for line in arguments.results.read_text(encoding="utf-8").splitlines():
-            record = json.loads(line)
-            results[tuple(record["key"])] = record["outcome"], record["by"]
-    telling = Counter(by for _, by in results.values() if by)
     for name in LOADED_ONCE:
         import_module(name)
     tried: dict[str, list[Tried]] = {}
     sizes: dict[str, Counter[str]] = {}
-    with tempfile.TemporaryDirectory() as temporary, arguments.results.open("a", encoding="utf-8") as stream:
-        for group in groups:
-            everything = group.mutants()
-            sizes[group.name] = Counter(m.file for m in everything)
-            sample = chosen(everything, None if arguments.all else arguments.sample, arguments.seed)
-            coverage, tried[group.name] = None, []
-            for mutant in sample:
-                outcome, by = results.get(mutant.key, (SURVIVED, ""))
-                if mutant.key in same:
-                    outcome = EQUIVALENT
-                elif outcome not in (KILLED, ENDLESS):
-                    coverage = coverage or coverage_of(group, Path(temporary))
-                    outcome, by = attempt(mutant, coverage, telling, Path(temporary))
-                    telling[by] += bool(by)
-                    stream.write(json.dumps({"key": mutant.key, "outcome": outcome, "by": by}) + "\n")
-                    stream.flush()
-                    print(f"{outcome}: {mutant.file}:{mutant.first}\n- {mutant.before}\n+ {mutant.after}", flush=True)
-                tried[group.name].append(Tried(mutant, outcome))
+    for group in groups:
+        everything, known = group.mutants(), read(arguments.results)
+        sizes[group.name] = Counter(m.file for m in everything)
+        sample = chosen(everything, None if arguments.all else arguments.sample, arguments.seed)
+        open_ = [m for m in sample if m.key not in same and known.get(m.key, ("",))[0] not in (KILLED, ENDLESS)]
+        with tempfile.TemporaryDirectory() as folder:
+            if open_:
+                telling = Counter(by for _, by in known.values() if by)
+                Trial(group, arguments.results, telling, Path(folder)).run(open_)
+        known = read(arguments.results)
+        tried[group.name] = [Tried(m, EQUIVALENT if m.key in same else known[m.key][0]) for m in sample]
     size = "--all" if arguments.all else f"--sample {arguments.sample}"
     command = " ".join(["python benchmarks/mutation.py", *arguments.group, size, f"--seed {arguments.seed}"])
     (HERE / "mutation.md").write_text(report(tried, sizes, command), encoding="utf-8")
