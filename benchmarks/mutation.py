@@ -48,7 +48,7 @@ from mutants import Mutant, mutants
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 LOADED_ONCE = ("torch._dynamo", "sympy", "scipy.stats", "flint", "galois", "hypothesis.strategies", "transformers")
-SLOW, ENOUGH = 10.0, 30.0
+SLOW, ENOUGH = 10.0, 20.0
 """Tests that take longer are left out, and all tests for one mutant take no longer than that (seconds of processor)."""
 PATIENCE, AT_LEAST = 4, 20
 """A mutant has that many times what its tests take, and so many seconds, before it counts as one that never ends."""

@@ -123,6 +123,34 @@ def test_same_seed_same_result_and_other_seeds_same_verdict() -> None:
     assert {run(seed)["nullity"] for seed in range(4, 9)} == {first["nullity"]} == {0}
 
 
+@pytest.mark.parametrize("seed", [2**61 + 3, 2**64 + 5, -1])
+def test_a_seed_may_be_any_integer(seed: int) -> None:
+    found = dimension(mlp(nn.Tanh()), Vectors(1, 4), seed=seed)
+    assert (found.nullity, found.seed) == (0, seed)
+
+
+def test_progress_is_told_with_the_rank_so_far() -> None:
+    told: list[tuple[str, int, int]] = []
+    found = dimension(mlp(nn.ReLU()), Vectors(1, 4), progress=lambda *now: told.append(now))
+    for prime in found.primes:
+        ranks = [rank for stage, rank, _ in told if stage == f"prime {prime}"]
+        assert ranks == sorted(ranks)
+        assert ranks[-1] == found.rank
+    assert {parameters for _, _, parameters in told} == {found.parameters}
+
+
+def test_the_size_of_batches_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One sequence at a time gives what all at once give, sides of thresholds included."""
+
+    def run() -> dict[str, object]:
+        found = dimension(mlp(nn.ReLU()), Vectors(2, 4)).as_dict()
+        return {name: value for name, value in found.items() if name not in ("seconds", "points")}
+
+    before = run()
+    monkeypatch.setattr("symgauge.exact.jacobian._MEMORY", 1)
+    assert run() == before
+
+
 def test_own_parameters_may_be_special() -> None:
     """A hidden unit with zero output weight frees its input weights: 4 + 1 more than the rescaling-free count."""
     model = mlp(nn.Tanh()).double()
@@ -197,6 +225,7 @@ def test_rows_are_added_until_none_is_new(width: int) -> None:
     assert found.saturated
     assert found.nullity == 0
     assert all(point.positions > width for point in found.points)
+    assert all(point.rows == 16 * point.positions for point in found.points)
 
 
 class Vanishing(nn.Module):
@@ -246,6 +275,13 @@ class Pairs(nn.Module):
 def test_a_few_rows_that_bring_nothing_new_settle_nothing(seed: int) -> None:
     """By the time that some pair is missing yet, most neighbours have been seen before."""
     found = dimension(Pairs(6), Tokens(6, 6), seed=seed, primes=DEFAULT_PRIMES[:1])
+    assert (found.nullity, found.saturated) == (0, True)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_more_was_looked_at_the_more_must_bring_nothing_new(seed: int) -> None:
+    """Of 256 pairs the last few are rare: 128 further positions often miss them."""
+    found = dimension(Pairs(16), Tokens(16, 6), seed=seed, primes=DEFAULT_PRIMES[:1])
     assert (found.nullity, found.saturated) == (0, True)
 
 
