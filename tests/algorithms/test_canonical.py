@@ -134,10 +134,22 @@ def test_choices_that_rounding_makes_are_said() -> None:
     assert canonicalize(p.replace(key=key), "minor").ambiguous == ("rows of the minor of queries and keys are tied",)
     u, v = torch.eye(9, 2, dtype=torch.float64), torch.zeros(9, 2, dtype=torch.float64)
     v[0, 0], v[1, 0], v[2, 1] = 1, -1, 1
-    tied = canonicalize(p.replace(query=u[None], key=v[None]))
-    assert tied.ambiguous == ("signs of queries and keys are tied",)
+    for scale in (0.01, 1, 100):
+        tied = canonicalize(p.replace(query=scale * u[None], key=scale * v[None]))
+        assert tied.ambiguous == ("signs of queries and keys are tied",)
     v[1, 0] = -0.9
     assert canonicalize(p.replace(query=u[None], key=v[None])).unique
+
+
+def test_a_minor_stands_where_its_factor_has_rank() -> None:
+    """Keys and values that are zero but for a few rows; queries and outputs are not."""
+    p = random_attention(9, 2, 2, 3)
+    inside = torch.tensor([1, 4, 6, 7])
+    only = torch.zeros(9, 1, dtype=torch.float64).index_fill(0, inside, 1)
+    found = canonicalize(p.replace(key=p.key * only, value=p.value * only), "minor")
+    assert found.rounding < 1e-12
+    for minor in found.minors:
+        assert bool(torch.isin(minor.rows, inside).all())
 
 
 def test_columns_turn_by_rounding_over_their_distance_to_others() -> None:
