@@ -2,7 +2,7 @@
 
 Changed are comparisons, arithmetic, ``and``/``or``, conditions, ``not`` and signs, numbers and truth values, returned
 values, and statements, which are left out one at a time. Nothing is changed in annotations, decorators, assertions,
-texts, and what only a type checker runs.
+texts, what only a type checker runs, and examples, as another example is as good.
 """
 
 from __future__ import annotations
@@ -20,6 +20,10 @@ _SWAPS: dict[type[ast.AST], tuple[str, str]] = {
     ast.BitOr: (r"\|", "&"), ast.BitXor: (r"\^", "&"), ast.And: ("and", "or"), ast.Or: ("or", "and"),
 }  # fmt: skip
 """Operator → how it is found in the text, and what takes its place."""
+
+
+_EXAMPLES = ("example", "beside")
+"""Names under which the library holds architectures to be tried."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +132,10 @@ class _Places(ast.NodeVisitor):
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None: ...
 
+    def visit_keyword(self, node: ast.keyword) -> None:
+        if node.arg not in _EXAMPLES:
+            self.visit(node.value)
+
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
             self.visit(node.value)
@@ -160,6 +168,8 @@ class _Places(ast.NodeVisitor):
             self.generic_visit(node)
 
     def visit_Assign(self, node: ast.Assign) -> None:
+        if any(isinstance(target, ast.Name) and target.id in _EXAMPLES for target in node.targets):
+            return
         # A plain name left out would be missed at once.
         if not all(isinstance(target, ast.Name | ast.Tuple) for target in node.targets):
             self.drop(node)

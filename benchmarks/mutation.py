@@ -62,10 +62,12 @@ class Group(NamedTuple):
     name: str
     modules: list[str]
     tests: list[str]
+    without: Sequence[str] = ()
 
     def mutants(self) -> list[Mutant]:
         paths = [ROOT / m for m in self.modules]
         files = [f for path in paths for f in (sorted(path.glob("*.py")) if path.is_dir() else [path])]
+        files = [f for f in files if str(f.relative_to(ROOT)) not in self.without]
         return [x for f in files for x in mutants(str(f.relative_to(ROOT)), f.read_text(encoding="utf-8"))]
 
 
@@ -171,21 +173,27 @@ def _measure(session: _Session, items: Sequence[pytest.Item], path: Path) -> int
     return FAILED if session.failed else PASSED
 
 
-def _swap(mutant: Mutant) -> bool:
+def _functions() -> list[FunctionType]:
+    """The library's functions, wherever they are held."""
+    return [
+        f for f in gc.get_objects() if isinstance(f, FunctionType) and f.__code__.co_filename.startswith(f"{ROOT}/")
+    ]
+
+
+def _swap(mutant: Mutant, functions: Sequence[FunctionType]) -> bool:
     """Give the changed function its new code; False if there is none, or it closes over other variables."""
-    codes = [compile(mutant.source, str(ROOT / mutant.file), "exec", dont_inherit=True)]
+    path, found = str(ROOT / mutant.file), False
+    codes = [compile(mutant.source, path, "exec", dont_inherit=True)]
     for code in codes:
         codes += [x for x in code.co_consts if isinstance(x, CodeType)]
     new = {c.co_firstlineno: c for c in codes if c.co_qualname == mutant.function}
-    found = False
-    for f in gc.get_objects():
-        if isinstance(f, FunctionType):
-            old = f.__code__
-            if (old.co_filename, old.co_qualname) == (codes[0].co_filename, mutant.function):
-                mutated = new.get(old.co_firstlineno)
-                if mutated is None or mutated.co_freevars != old.co_freevars:
-                    return False
-                f.__code__, found = mutated, True
+    for f in functions:
+        old = f.__code__
+        if (old.co_filename, old.co_qualname) == (path, mutant.function):
+            mutated = new.get(old.co_firstlineno)
+            if mutated is None or mutated.co_freevars != old.co_freevars:
+                return False
+            f.__code__, found = mutated, True
     return found
 
 
@@ -208,13 +216,14 @@ class Trial:
             path = self.folder / "coverage.json"
             if _forked(lambda: _measure(session, items, path)) != PASSED:
                 return FAILED
-            gc.freeze()
+            functions = _functions()
+            gc.freeze()  # so that forks copy less
             by_name, coverage = {item.nodeid: item for item in items}, Coverage(*json.loads(path.read_text()))
             for mutant in wanted:
                 tests = coverage.tests(mutant, self.telling)
 
                 def swapped(mutant: Mutant = mutant, tests: list[str] = tests) -> int:
-                    return self.told(session, [by_name[t] for t in tests]) if _swap(mutant) else NOT_SWAPPED
+                    return self.told(session, [by_name[t] for t in tests]) if _swap(mutant, functions) else NOT_SWAPPED
 
                 status = _forked(swapped, coverage.patience(tests)) if mutant.function and tests else NOT_SWAPPED
                 if tests and status == NOT_SWAPPED:
