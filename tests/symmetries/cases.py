@@ -50,6 +50,9 @@ _CASES: dict[str, dict[str, Any]] = {
         "key_bias": True,
     },
     "block": {**GPT2, "vocabulary": 0, "layers": 1, "position_table": False, "final_norm": False},
+    "block-scale-free": {
+        **GPT2, "vocabulary": 0, "layers": 1, "position_table": False, "final_norm": False, "epsilon": 0.0,
+    },
     "block-values-biased": {**BIASED_VALUES, "layers": 1},
     "blocks-values-offset": {**BIASED_VALUES, "value_bias": False, "groups": 2},
     "chain": {**ALONE, **BIASES, "layers": 2},
@@ -72,6 +75,8 @@ _CASES: dict[str, dict[str, Any]] = {
     "gemma2-scale-free": {**GEMMA, "epsilon": 0.0},
     "mixtral": MIXTRAL,
     "switch": {**LLAMA, "experts": Experts(3, 1, 6)},
+    "layernorm-mixture": {**GPT2, "experts": Experts(3, 2, 6)},
+    "layernorm-switch": {**GPT2, "experts": Experts(3, 1, 6)},
     "deepseek": DEEPSEEK,
     "deepseek-grouped": {
         **DEEPSEEK, "experts": Experts(6, 2, 3, routing="sigmoid", first=1, groups=3, active_groups=2, scale=2.5),

@@ -9,6 +9,7 @@ from symgauge.architecture import Architecture, Rotary
 from symgauge.symmetries import degenerate_cases, dimension, families, table
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Output
+from symgauge.symmetries.catalogue.stream_map import StreamMap
 from tests.symmetries.cases import ARCHITECTURES, BIASES
 from tests.symmetries.evidence import point
 from tests.symmetries.family_checks import generators, rank
@@ -42,6 +43,15 @@ def test_heads_wider_than_the_stream_count_less(d_k: int, d_v: int, expected: in
     roles = point(a)
     assert rank(torch.cat([generators(a, family, roles) for family in families(a)])) == expected
     assert s.evaluate(dimension(a), a) == expected
+
+
+@pytest.mark.parametrize(("heads", "vocabulary", "expected"), [(2, 2, 81 - 5 * 1), (1, 2, 81 - 6 * 4), (3, 2, 81)])
+def test_streams_wider_than_what_is_written_and_read_count_less(heads: int, vocabulary: int, expected: int) -> None:
+    """Maps of what nobody writes to what nobody reads move no weight; each head reads three columns and writes one."""
+    a = Architecture(d_model=9, heads=heads, d_k=1, d_v=1, vocabulary=vocabulary, context=3)
+    family = StreamMap()
+    assert rank(generators(a, family, point(a))) == expected
+    assert s.evaluate(family.dimension(a), a) == expected
 
 
 GPT2_SMALL = Architecture(

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from symgauge.architecture import Rotary
+from symgauge.errors import Undecided
 from symgauge.models.rotation import rotate
 from symgauge.symmetries.elements import (
     MAX_CONDITION,
@@ -60,6 +61,12 @@ def test_sampled_matrices_are_general() -> None:
     assert 60 < negative < 140
     assert float(torch.linalg.cond(matrices).max()) < MAX_CONDITION
     assert float((matrices - matrices.mT).flatten(1).norm(dim=1).min()) > 0.1
+
+
+def test_no_element_is_better_than_an_ill_conditioned_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("symgauge.symmetries.elements.MAX_CONDITION", 1.0)
+    with pytest.raises(Undecided, match="no well-conditioned 3 × 3 element"):
+        invertible(full_pattern(3))(torch.Generator().manual_seed(0))
 
 
 def test_factors_have_both_signs_unless_positive() -> None:
