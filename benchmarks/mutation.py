@@ -48,7 +48,7 @@ from mutants import Mutant, mutants
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 LOADED_ONCE = ("torch._dynamo", "sympy", "scipy.stats", "flint", "galois", "hypothesis.strategies", "transformers")
-SLOW, ENOUGH = 10.0, 20.0
+SLOW, ENOUGH = 10.0, 40.0
 """Tests that take longer are left out, and all tests for one mutant take no longer than that (seconds of processor)."""
 PATIENCE, AT_LEAST = 4, 20
 """A mutant has that many times what its tests take, and so many seconds, before it counts as one that never ends."""
@@ -81,12 +81,12 @@ class Coverage(NamedTuple):
         lines = self.lines.get(mutant.file, {})
         there = range(mutant.statement, mutant.last + 1) if mutant.function else map(int, lines)
         found = {test for n in there for test in lines.get(str(n), ()) if self.seconds[test] < SLOW}
-        order, total = [], 0.0
-        for test in sorted(found, key=lambda t: (self.seconds[t] + 0.05) / (1 + telling[t])):
+        total, tests = 0.0, []
+        for test in sorted(found, key=lambda t: self.seconds[t]):
             total += self.seconds[test]
             if total < ENOUGH:
-                order.append(test)
-        return order
+                tests.append(test)
+        return sorted(tests, key=lambda t: (self.seconds[t] + 0.05) / (1 + telling[t]))
 
     def patience(self, tests: Sequence[str]) -> int:
         return AT_LEAST + int(PATIENCE * sum(self.seconds[t] for t in tests))
