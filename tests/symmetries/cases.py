@@ -98,6 +98,7 @@ _CASES: dict[str, dict[str, Any]] = {
     "olmo2-scale-free": {**OLMO2, "epsilon": 0.0, "groups": 4},
     "granite": {**LLAMA, **BIASES, **SCALED},
     "blocks-scaled": {**BIASED_VALUES, "value_bias": False, "groups": 2, **SCALED},
+    "gpt2-scaled": {**GPT2, "tied": True, "head_bias": True, **SCALED},
     "no-norm-scaled": {**SIZES, **BIASES, "output_bias": False, **SCALED},
     "few-tokens": {**SIZES, "groups": 2, "vocabulary": 8, "activation": "relu"},
 }  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 import torch
 
@@ -34,6 +36,37 @@ def test_generators_are_independent_and_counted(name: str, output: Output) -> No
         assert len(rows[-1]) == s.evaluate(family.dimension(a), a), family.name
     # Independence of all of them together includes independence within each family.
     assert rank(torch.cat(rows)) == len(torch.cat(rows)) == s.evaluate(dimension(a, output), a)
+
+
+OTHER_SIZES = {"vocabulary": 4, "d_ff": 3, "context": 2}
+"""By how much sizes are larger that no family compares with others."""
+
+
+@pytest.mark.parametrize("name", [name for name, a in ARCHITECTURES.items() if a.vocabulary > a.d_model])
+def test_formulas_in_letters_hold_for_other_sizes(name: str) -> None:
+    a = ARCHITECTURES[name]
+    larger = a.replace(**{size: getattr(a, size) + more for size, more in OTHER_SIZES.items() if getattr(a, size)})
+    assert dimension(a).free_symbols
+    assert table(larger) == table(a)
+
+
+@pytest.mark.parametrize("unrotated", [0, 1, 4])
+def test_formulas_in_letters_hold_for_other_rotary_sizes(unrotated: int) -> None:
+    """Planes with turns of their own have two directions each, as many channels; the rest have all or none."""
+    turns = (Fraction(1, 7), Fraction(2, 9), Fraction(1, 5))
+    fields = {"key_bias": True, "d_v": 2, "norm": "rms", "vocabulary": 13}
+    counted = []
+    for used in (turns[:2], turns):
+        rotary = Rotary(used, unrotated=unrotated)
+        a = Architecture(d_model=9, heads=2, d_k=rotary.channels, rotary=rotary, context=3, **fields)
+        counted.append({family: size for family, size in table(a).items() if family in ("query-key", "key-bias")})
+    rest = s.d_k - s.d_rot
+    expected = {"query-key": s.L * s.g * (s.d_rot + rest**2) if unrotated else s.L * s.g * s.d_k}
+    if unrotated:
+        expected["key-bias"] = s.L * s.g * rest
+    for found in counted:
+        assert found.keys() == expected.keys()
+        assert all((size - expected[family]).expand() == 0 for family, size in found.items())
 
 
 @pytest.mark.parametrize(("d_k", "d_v", "expected"), [(4, 2, 19), (2, 4, 19), (5, 5, 42), (3, 3, 18)])
