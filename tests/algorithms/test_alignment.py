@@ -205,6 +205,18 @@ def test_equality_that_rounding_hides_is_refused() -> None:
     assert equivalent(*doubled, tolerance=1e-5)
 
 
+@pytest.mark.parametrize("power", [-20, 20])
+def test_what_rounding_may_cause_does_not_depend_on_units(power: int) -> None:
+    p = layer("plain")
+    moved = apply(p, random_element(p, 1, 30))
+
+    def scaled(x: AttentionParameters) -> AttentionParameters:
+        return x.map(lambda w: w * 2.0**power)
+
+    allowed = equivalent(p, moved).allowed
+    assert equivalent(scaled(p), scaled(moved)).allowed == pytest.approx(allowed, rel=1e-6, abs=0)
+
+
 def test_different_models_have_different_forms() -> None:
     p, q = layer("shared", 1), layer("shared", 2)
     answer = equivalent(p, q)

@@ -19,6 +19,7 @@ from symgauge.algorithms import (
     random_attention,
     random_element,
 )
+from symgauge.algorithms.pairs import Balanced
 from symgauge.errors import InvalidInput
 from tests.algorithms.cases import KINDS, apart, change, layer
 
@@ -120,6 +121,45 @@ def test_what_is_not_unique_is_said() -> None:
     round_ = round_.replace(key=p.key.clone().index_copy(0, torch.tensor([1]), eye[None]))
     assert any("singular values" in reason for reason in canonicalize(round_).ambiguous)
     assert canonicalize(p).unique
+
+
+def test_choices_that_rounding_makes_are_said() -> None:
+    """Two equal rows make the rows of a minor arbitrary, two opposite largest entries the sign of a column."""
+    p = random_attention(9, 1, 2, 4)
+    assert canonicalize(p).unique
+    assert canonicalize(p, "minor").unique
+    largest = int(p.key[0].norm(dim=1).argmax())
+    key = p.key.clone()
+    key[0, (largest + 1) % 9] = key[0, largest]
+    assert canonicalize(p.replace(key=key), "minor").ambiguous == ("rows of the minor of queries and keys are tied",)
+    u, v = torch.eye(9, 2, dtype=torch.float64), torch.zeros(9, 2, dtype=torch.float64)
+    v[0, 0], v[1, 0], v[2, 1] = 1, -1, 1
+    for scale in (0.01, 1, 100):
+        tied = canonicalize(p.replace(query=scale * u[None], key=scale * v[None]))
+        assert tied.ambiguous == ("signs of queries and keys are tied",)
+    v[1, 0] = -0.9
+    assert canonicalize(p.replace(query=u[None], key=v[None])).unique
+
+
+def test_a_minor_stands_where_its_factor_has_rank() -> None:
+    """Keys and values that are zero but for a few rows; queries and outputs are not."""
+    p = random_attention(9, 2, 2, 3)
+    inside = torch.tensor([1, 4, 6, 7])
+    only = torch.zeros(9, 1, dtype=torch.float64).index_fill(0, inside, 1)
+    found = canonicalize(p.replace(key=p.key * only, value=p.value * only), "minor")
+    assert found.rounding < 1e-12
+    for minor in found.minors:
+        assert bool(torch.isin(minor.rows, inside).all())
+
+
+def test_columns_turn_by_rounding_over_their_distance_to_others() -> None:
+    """Wedin's bound: √r ε ‖L‖ ‖R‖ over the distance to the other singular values and to zero."""
+    singular = torch.tensor([[[7.0, 3.0, 2.5]]], dtype=torch.float64)
+    nothing = torch.zeros(1, 1, 3, 3, dtype=torch.float64)
+    scale = torch.tensor([[11.0]], dtype=torch.float64)
+    found = Balanced(nothing, nothing, nothing, singular, scale).column_errors(1e-3)
+    expected = 1e-3 * 3**0.5 * 11 / torch.tensor([[[4.0, 0.5, 0.5]]], dtype=torch.float64)
+    assert torch.allclose(found, expected, rtol=1e-12)
 
 
 def test_what_has_no_form_is_refused() -> None:

@@ -141,3 +141,15 @@ def test_odd_elements_are_odd() -> None:
     total = FIELD.add(FIELD.odd(a, "erf"), FIELD.odd(FIELD.neg(a), "erf"))
     assert as_pairs(total) == [(0, 0)] * 200
     assert FIELD.odd(Residues(torch.zeros(1, dtype=torch.int64)), "erf").re.item() == 0
+
+
+def test_fresh_elements_are_told_apart_by_either_part() -> None:
+    a = draw(100)
+    other = a._replace(im=draw(100, seed=1).im)
+    real = a._replace(im=None)
+    fresh = [FIELD.fresh(x, "erf").re for x in (a, other, real)]
+    assert len(torch.cat(fresh).unique()) == 300
+    assert torch.equal(fresh[2], FIELD.fresh(a._replace(im=torch.zeros_like(a.re)), "erf").re)
+    assert torch.equal(fresh[0], FIELD.fresh(draw(100), "erf").re)
+    for another in (FIELD.fresh(a, "tan"), FiniteField(P, seed=6).fresh(a, "erf")):
+        assert not bool((another.re == fresh[0]).any())

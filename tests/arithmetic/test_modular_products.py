@@ -84,6 +84,16 @@ def test_the_largest_sums_are_exact_over_the_extension_and_uncentred(inner: int)
         assert im == {inner * (BASE // 2) * (2 * (P // 2) - 1) % P}
 
 
+@pytest.mark.parametrize("inner", [64, 96, 128, 256, 512])
+def test_residues_near_p_multiply_exactly(inner: int) -> None:
+    """Roundings of equal summands may undo each other; those of different ones do not. The higher digit is odd."""
+    g, large = torch.Generator().manual_seed(inner), 46339 * BASE
+    for m, n in ((20, 40), (40, 20)):
+        sizes = ((m, inner), (inner, n))
+        a, b = (torch.randint(large - BASE // 2, large + BASE // 2, size, generator=g) for size in sizes)
+        assert torch.equal(matmul((a,), (b,), P)[0], flint_product(a, b, P))
+
+
 @given(st.sampled_from((7, 11, *DEFAULT_PRIMES)), st.lists(st.integers(-(2**53) + 2**31, 2**53 - 2**31), min_size=1))
 def test_centring_is_exact_and_zero_just_at_multiples(p: int, numbers: list[int]) -> None:
     numbers = [*numbers, *(x // p * p for x in numbers if x > 0)]

@@ -21,6 +21,7 @@ from symgauge.errors import InvalidInput
         (at_most(2, 2), True),
         (at_most(3, 2), False),
         (at_least(3, 2), True),
+        (at_least(2, 2), True),
         (at_least(1, 2), False),
         (equal(16, 16), True),
         (equal(16, 17), False),

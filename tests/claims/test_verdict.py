@@ -47,6 +47,9 @@ COUNTER = {"counterexample": "$d = 1$"}
         ([proof(True)], {}, "holds"),
         ([audit(True)], {}, "holds"),
         ([numeric(True), control(True)], {}, "holds"),
+        # One case is a case; figures without a bound break none; what fails may break its bound.
+        ([exact(True, cases=1, figures={"rank": 3, "gap": at_least(10, 10)})], {}, "holds"),
+        ([exact(False, figures={"rank": 3, "gap": at_least(1, 10)}, **COUNTER)], {}, "refuted"),
         ([exact(False, **COUNTER)], {}, "refuted"),
         ([proof(True), exact(False, **COUNTER)], {}, "refuted"),
         ([exact(False, **COUNTER), proof(True, on="correction")], {"correction": "c"}, "refuted"),

@@ -11,10 +11,11 @@ from torch import Tensor, nn
 from symgauge.arithmetic.finite_field import FiniteField
 from symgauge.arithmetic.jet import Calculus
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
-from symgauge.exact.acceptance import Acceptance
+from symgauge.exact.acceptance import Acceptance, Usable
 from symgauge.exact.agreement import check_agreement
 from symgauge.exact.dimension import dimension
 from symgauge.exact.evaluation import Evaluation
+from symgauge.exact.outputs import clean
 from symgauge.exact.parameter_function import ParameterFunction
 from symgauge.exact.point import random_point
 from symgauge.exact.probes import Tokens
@@ -33,6 +34,32 @@ def test_every_token_is_looked_at_in_company(kind: str) -> None:
     seen = Counter(int(x[p]) for x, keys in acceptance.take(20) for p in keys if p)
     assert not acceptance.blind
     assert min(seen[v] for v in range(inputs.vocabulary)) >= 2
+
+
+def test_clean_prefixes_are_kept_and_the_rest_drawn_anew() -> None:
+    """Few sequences of ten tokens are usable as a whole when all are drawn; far more are that have grown."""
+    model = tiny("llama")
+    inputs = Tokens(model.config.vocab_size, 10)
+    function = ParameterFunction(model, inputs)
+    evaluation = Evaluation(function, random_point(function, 3), Calculus(FiniteField(DEFAULT_PRIMES[0], 3)))
+    check_agreement(evaluation, 3)
+    whole = []
+    for rounds in (1, 5):
+        acceptance = Acceptance(evaluation, torch.Generator().manual_seed(0), rounds=rounds)
+        found = acceptance.take(10**6)
+        assert acceptance.tried == 512 * rounds
+        good = clean(evaluation(torch.stack([sequence for sequence, _ in found])))
+        whole.append(int(good.all(1).sum()))
+    assert whole[1] > 10 * (whole[0] + 1)
+
+
+def test_a_token_is_seen_where_it_meets_others() -> None:
+    """Not at the first position, where attention has nothing else to look at, but where there is no other."""
+    keys = {0: (0, 1), 2: (2, 1)}
+    assert Usable(torch.tensor([7, 8, 9]), keys).own() == [9]
+    assert Usable(torch.tensor([7]), {0: (0, 1)}).own() == [7]
+    assert Usable(torch.tensor([7, 8, 9]), keys, aligned=False).own() == [7, 8, 9]
+    assert Usable(torch.zeros(3, 2), keys).own() == []
 
 
 class Lost(nn.Module):

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from symgauge.arithmetic.primes import DEFAULT_PRIMES
 from symgauge.errors import InvalidInput, Undecided
 from symgauge.exact.dimension import dimension
 from symgauge.exact.probes import Tokens, Vectors
@@ -122,6 +123,34 @@ def test_same_seed_same_result_and_other_seeds_same_verdict() -> None:
     assert {run(seed)["nullity"] for seed in range(4, 9)} == {first["nullity"]} == {0}
 
 
+@pytest.mark.parametrize("seed", [2**61 + 3, 2**64 + 5, -1])
+def test_a_seed_may_be_any_integer(seed: int) -> None:
+    found = dimension(mlp(nn.Tanh()), Vectors(1, 4), seed=seed)
+    assert (found.nullity, found.seed) == (0, seed)
+
+
+def test_progress_is_told_with_the_rank_so_far() -> None:
+    told: list[tuple[str, int, int]] = []
+    found = dimension(mlp(nn.ReLU()), Vectors(1, 4), progress=lambda *now: told.append(now))
+    for prime in found.primes:
+        ranks = [rank for stage, rank, _ in told if stage == f"prime {prime}"]
+        assert ranks == sorted(ranks)
+        assert ranks[-1] == found.rank
+    assert {parameters for _, _, parameters in told} == {found.parameters}
+
+
+def test_the_size_of_batches_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One sequence at a time gives what all at once give, sides of thresholds included."""
+
+    def run() -> dict[str, object]:
+        found = dimension(mlp(nn.ReLU()), Vectors(2, 4)).as_dict()
+        return {name: value for name, value in found.items() if name not in ("seconds", "points")}
+
+    before = run()
+    monkeypatch.setattr("symgauge.exact.jacobian._MEMORY", 1)
+    assert run() == before
+
+
 def test_own_parameters_may_be_special() -> None:
     """A hidden unit with zero output weight frees its input weights: 4 + 1 more than the rescaling-free count."""
     model = mlp(nn.Tanh()).double()
@@ -172,6 +201,32 @@ def test_non_finite_parameters_are_refused_by_name() -> None:
         dimension(model, Vectors(1, 4), point="own")
 
 
+def test_an_own_point_at_which_float64_overflows_is_refused() -> None:
+    model = nn.Linear(4, 3).double()
+    with torch.no_grad():
+        model.weight.fill_(1e308)
+    with pytest.raises(Undecided, match="is not finite in float64 at this point"):
+        dimension(model, Vectors(1, 4), point="own")
+
+
+class Wearing(nn.Module):
+    """Another function from its fifth call on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.calls = nn.Linear(3, 4), 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.calls += 1
+        return self.a(x) * (2 if self.calls > 4 else 1)
+
+
+def test_a_module_that_changes_later_is_noticed() -> None:
+    """It is run on a batch, on its three inputs, and on the batch again."""
+    with pytest.raises(InvalidInput, match="gives another output when it is run again"):
+        dimension(Wearing(), Vectors(2, 3))
+
+
 def test_training_mode_is_restored() -> None:
     model = nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5)).train()
     assert dimension(model, Vectors(1, 2)).nullity == 0
@@ -196,3 +251,82 @@ def test_rows_are_added_until_none_is_new(width: int) -> None:
     assert found.saturated
     assert found.nullity == 0
     assert all(point.positions > width for point in found.points)
+    assert all(point.rows == 16 * point.positions for point in found.points)
+
+
+class Vanishing(nn.Module):
+    """x ↦ w₁x + p·w₂x² for the first prime p that is asked: there it does not depend on w₂."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = nn.Parameter(torch.randn(2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.w[0] * x + self.w[1] * (DEFAULT_PRIMES[0] * x**2)
+
+
+def test_primes_that_disagree_leave_the_nullity_undecided() -> None:
+    found = dimension(Vanishing(), Vectors(1, 1))
+    assert [point.rank for point in found.points] == [1, 2]
+    assert (found.rank, found.saturated, found.agree) == (2, True, False)
+    with pytest.raises(Undecided, match="the primes disagree"):
+        found.require_decided()
+    for alone, rank in zip(DEFAULT_PRIMES, (1, 2), strict=True):
+        found = dimension(Vanishing(), Vectors(1, 1), primes=(alone,))
+        assert (found.rank, found.agree) == (rank, True)
+
+
+@pytest.mark.parametrize(("layers", "degree"), [(1, 3), (2, 3 * 3 + 3)])
+def test_the_bound_on_failure_is_that_of_schwartz_and_zippel(layers: int, degree: int) -> None:
+    """P · δ / p for every prime, δ the outputs' degree: derivatives have one less, and a direction adds one."""
+    found = dimension(Lightning(layers, 2, 1), Vectors(2, 2))
+    chance = [found.parameters * degree / p for p in DEFAULT_PRIMES]
+    assert found.parameters == 8 * layers
+    assert found.failure_bound == pytest.approx(chance[0] * chance[1], abs=0)
+
+
+class Pairs(nn.Module):
+    """One number for each pair of neighbouring tokens."""
+
+    def __init__(self, vocabulary: int) -> None:
+        super().__init__()
+        self.vocabulary = vocabulary
+        self.table = nn.Embedding(vocabulary**2, 1)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return self.table(ids[:, :-1] * self.vocabulary + ids[:, 1:])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_few_rows_that_bring_nothing_new_settle_nothing(seed: int) -> None:
+    """By the time that some pair is missing yet, most neighbours have been seen before."""
+    found = dimension(Pairs(6), Tokens(6, 6), seed=seed, primes=DEFAULT_PRIMES[:1])
+    assert (found.nullity, found.saturated) == (0, True)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_more_was_looked_at_the_more_must_bring_nothing_new(seed: int) -> None:
+    """Of 576 pairs the last few are rare: 128 further positions often miss them."""
+    found = dimension(Pairs(24), Tokens(24, 4), seed=seed, primes=DEFAULT_PRIMES[:1])
+    assert (found.nullity, found.saturated) == (0, True)
+
+
+class Rare(Pairs):
+    """The number of the first pair, times a chain of roots of all tokens that few sequences have in the field."""
+
+    def __init__(self, vocabulary: int) -> None:
+        super().__init__(vocabulary)
+        self.numbers = nn.Embedding(vocabulary, 1)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        x = self.numbers(ids).sum(1)
+        for i in range(11):
+            x = torch.sqrt(1 + x * x) + i
+        return x * super().forward(ids[:, :2])[:, 0]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_short_search_that_finds_little_settles_nothing(seed: int) -> None:
+    """A batch of 512 candidates has some five usable ones, and that none of them is new says little."""
+    found = dimension(Rare(7), Tokens(7, 5), seed=seed, primes=DEFAULT_PRIMES[:1], rounds=1)
+    assert not found.saturated

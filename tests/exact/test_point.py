@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch import Tensor, nn
 
 from symgauge.accounting import account
 from symgauge.architecture import Architecture, Rotary
@@ -61,6 +62,30 @@ def test_tokens_enter_the_stream_with_roots_in_the_field(kind: str, share: float
                 found.append(1.0 if im is None else float((im == 0).double().mean()))
     assert sum(before) / len(before) < 0.4
     assert sum(after) / len(after) > share
+
+
+class Rooted(nn.Module):
+    """``apart`` norms of each token by itself, then a sum over the tokens before, and ``together`` norms of that."""
+
+    def __init__(self, apart: int, together: int) -> None:
+        super().__init__()
+        self.table, self.apart, self.together = nn.Embedding(9, 4), apart, together
+
+    def forward(self, ids: Tensor) -> Tensor:
+        x = self.table(ids)
+        for i in range(self.apart + self.together):
+            x = x.cumsum(1) if i == self.apart else x
+            x = x * (x.pow(2).mean(-1, keepdim=True) + 1).rsqrt() + i
+        return x
+
+
+@pytest.mark.parametrize(
+    ("apart", "together", "site"), [(1, 2, 1), (2, 1, 2), (0, 1, 0), (3, 0, 1), (2, 0, 1), (1, 0, None), (0, 0, None)]
+)
+def test_the_first_root_that_tokens_share_is_found(apart: int, together: int, site: int | None) -> None:
+    function = ParameterFunction(Rooted(apart, together), Tokens(9, 4))
+    check_agreement(Evaluation(function, random_point(function, 0), Calculus(FiniteField(DEFAULT_PRIMES[0]))), 0)
+    assert _first_shared_root(function, Tokens(9, 4), random_point(function, 0), DEFAULT_PRIMES[0]) == site
 
 
 def test_as_many_tokens_as_channels_plus_one_are_enough_behind_an_output_norm() -> None:

@@ -95,6 +95,18 @@ def test_membership_can_be_denied() -> None:
     assert echelon.contains(Residues(changed % P)).tolist() == [i != 4 for i in range(10)]
 
 
+@pytest.mark.parametrize("extended", [False, True])
+def test_what_is_left_of_rows_differs_from_them_inside_the_span(extended: bool) -> None:
+    echelon = Echelon(FIELD, 30)
+    echelon.add(random_rank(12, 30, 9, seed=1, extended=extended))
+    rows = random_rank(300, 30, 20, seed=2)
+    rest = echelon.reduce(rows)
+    assert (rest.im is None) == (not extended)
+    assert bool(FIELD.is_zero(rest.map(lambda x: x[:, echelon.pivots])).all())
+    assert bool(echelon.contains(FIELD.sub(rows, rest)).all())
+    assert not bool(FIELD.is_zero(rest).all(1).any())
+
+
 def test_bad_arguments_are_refused() -> None:
     with pytest.raises(InvalidInput, match="two-dimensional integer"):
         rank(torch.zeros(3), P)

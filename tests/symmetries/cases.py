@@ -52,6 +52,9 @@ _CASES: dict[str, dict[str, Any]] = {
     "attention-wide-shared": {**ALONE, "groups": 2, "d_model": 3, "d_k": 4, "query_bias": True},
     "attention-wide-values": {**ALONE, "groups": 2, "d_model": 3, "norm": "layer", "norm_offset": True, "d_v": 4},
     "block": {**GPT2, "vocabulary": 0, "layers": 1, "position_table": False, "final_norm": False},
+    "block-scale-free": {
+        **GPT2, "vocabulary": 0, "layers": 1, "position_table": False, "final_norm": False, "epsilon": 0.0,
+    },
     "block-values-biased": {**BIASED_VALUES, "layers": 1},
     "blocks-values-offset": {**BIASED_VALUES, "value_bias": False, "groups": 2},
     "chain": {**ALONE, **BIASES, "layers": 2},
@@ -74,6 +77,8 @@ _CASES: dict[str, dict[str, Any]] = {
     "gemma2-scale-free": {**GEMMA, "epsilon": 0.0},
     "mixtral": MIXTRAL,
     "switch": {**LLAMA, "experts": Experts(3, 1, 6)},
+    "layernorm-mixture": {**GPT2, "experts": Experts(3, 2, 6)},
+    "layernorm-switch": {**GPT2, "experts": Experts(3, 1, 6)},
     "deepseek": DEEPSEEK,
     "deepseek-grouped": {
         **DEEPSEEK, "experts": Experts(6, 2, 3, routing="sigmoid", first=1, groups=3, active_groups=2, scale=2.5),
@@ -95,6 +100,7 @@ _CASES: dict[str, dict[str, Any]] = {
     "olmo2-scale-free": {**OLMO2, "epsilon": 0.0, "groups": 4},
     "granite": {**LLAMA, **BIASES, **SCALED},
     "blocks-scaled": {**BIASED_VALUES, "value_bias": False, "groups": 2, **SCALED},
+    "gpt2-scaled": {**GPT2, "tied": True, "head_bias": True, **SCALED},
     "no-norm-scaled": {**SIZES, **BIASES, "output_bias": False, **SCALED},
     "few-tokens": {**SIZES, "groups": 2, "vocabulary": 8, "activation": "relu"},
 }  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from symgauge.accounting import account
-from symgauge.architecture import Architecture, Latent, Rotary
+from symgauge.architecture import Architecture, Experts, Latent, Rotary
 from symgauge.presets import preset, presets, scaled_down
 from symgauge.symmetries import degenerate_cases, dimension
 from symgauge.symmetries import symbols as s
@@ -49,6 +49,22 @@ def test_tokens_that_a_parallel_first_layer_lacks(d: int, d_ff: int, vocabulary:
     assert result.decided
     assert result.unexplained == max(0, d**2 - 1 + d_ff * (2 * d - 1) - (d - 1) * vocabulary)
     assert bool(degenerate_cases(a)) == (result.unexplained > 0)
+
+
+@pytest.mark.parametrize(
+    ("fields", "hidden"),
+    [({"d_ff": 5}, 5), ({"d_ff": 5, "gated": True}, 5), ({"d_ff": 5, "experts": Experts(2, 1, 3, shared=1)}, 2 * 9)],
+    ids=["dense", "gated", "experts"],
+)
+def test_as_many_tokens_are_enough_as_fix_what_a_parallel_first_layer_has(fields: dict[str, Any], hidden: int) -> None:
+    """d² numbers of a map, and each hidden unit's weights with a bias; a token fixes d of them. Experts count twice."""
+    a = neox(6, 5, 0).replace(norm="rms", norm_offset=False, ff_bias=False, **fields)
+    unknown = 6**2 + hidden * ((3 if a.gated else 2) * 6 + 1)
+    few, enough = (a.replace(vocabulary=-(-unknown // 6) - less) for less in (1, 0))
+    assert [any("the first layer's feed-forward" in why for why in degenerate_cases(x)) for x in (few, enough)] == [
+        True,
+        False,
+    ]
 
 
 def mla(vocabulary: int, query: int, key_value: int, **sizes: int) -> Architecture:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 import torch
 
@@ -9,6 +11,7 @@ from symgauge.architecture import Architecture, Rotary
 from symgauge.symmetries import degenerate_cases, dimension, families, table
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Output
+from symgauge.symmetries.catalogue.stream_map import StreamMap
 from tests.symmetries.cases import ARCHITECTURES, BIASES
 from tests.symmetries.evidence import point
 from tests.symmetries.family_checks import generators, rank
@@ -35,12 +38,53 @@ def test_generators_are_independent_and_counted(name: str, output: Output) -> No
     assert rank(torch.cat(rows)) == len(torch.cat(rows)) == s.evaluate(dimension(a, output), a)
 
 
-def test_heads_wider_than_the_stream_count_less() -> None:
+OTHER_SIZES = {"vocabulary": 4, "d_ff": 3, "context": 2}
+"""By how much sizes are larger that no family compares with others."""
+
+
+@pytest.mark.parametrize("name", [name for name, a in ARCHITECTURES.items() if a.vocabulary > a.d_model])
+def test_formulas_in_letters_hold_for_other_sizes(name: str) -> None:
+    a = ARCHITECTURES[name]
+    larger = a.replace(**{size: getattr(a, size) + more for size, more in OTHER_SIZES.items() if getattr(a, size)})
+    assert dimension(a).free_symbols
+    assert table(larger) == table(a)
+
+
+@pytest.mark.parametrize("unrotated", [0, 1, 4])
+def test_formulas_in_letters_hold_for_other_rotary_sizes(unrotated: int) -> None:
+    """Planes with turns of their own have two directions each, as many channels; the rest have all or none."""
+    turns = (Fraction(1, 7), Fraction(2, 9), Fraction(1, 5))
+    fields = {"key_bias": True, "d_v": 2, "norm": "rms", "vocabulary": 13}
+    counted = []
+    for used in (turns[:2], turns):
+        rotary = Rotary(used, unrotated=unrotated)
+        a = Architecture(d_model=9, heads=2, d_k=rotary.channels, rotary=rotary, context=3, **fields)
+        counted.append({family: size for family, size in table(a).items() if family in ("query-key", "key-bias")})
+    rest = s.d_k - s.d_rot
+    expected = {"query-key": s.L * s.g * (s.d_rot + rest**2) if unrotated else s.L * s.g * s.d_k}
+    if unrotated:
+        expected["key-bias"] = s.L * s.g * rest
+    for found in counted:
+        assert found.keys() == expected.keys()
+        assert all((size - expected[family]).expand() == 0 for family, size in found.items())
+
+
+@pytest.mark.parametrize(("d_k", "d_v", "expected"), [(4, 2, 19), (2, 4, 19), (5, 5, 42), (3, 3, 18)])
+def test_heads_wider_than_the_stream_count_less(d_k: int, d_v: int, expected: int) -> None:
     """Referee's value for one head: width 4 on a stream of 3 has 19 directions, not 4² + 2² = 20."""
-    a = Architecture(d_model=3, heads=1, d_k=4, d_v=2, residual=False, context=3)
+    a = Architecture(d_model=3, heads=1, d_k=d_k, d_v=d_v, residual=False, context=3)
     roles = point(a)
-    assert rank(torch.cat([generators(a, family, roles) for family in families(a)])) == 19
-    assert s.evaluate(dimension(a), a) == 19
+    assert rank(torch.cat([generators(a, family, roles) for family in families(a)])) == expected
+    assert s.evaluate(dimension(a), a) == expected
+
+
+@pytest.mark.parametrize(("heads", "vocabulary", "expected"), [(2, 2, 81 - 5 * 1), (1, 2, 81 - 6 * 4), (3, 2, 81)])
+def test_streams_wider_than_what_is_written_and_read_count_less(heads: int, vocabulary: int, expected: int) -> None:
+    """Maps of what nobody writes to what nobody reads move no weight; each head reads three columns and writes one."""
+    a = Architecture(d_model=9, heads=heads, d_k=1, d_v=1, vocabulary=vocabulary, context=3)
+    family = StreamMap()
+    assert rank(generators(a, family, point(a))) == expected
+    assert s.evaluate(family.dimension(a), a) == expected
 
 
 GPT2_SMALL = Architecture(

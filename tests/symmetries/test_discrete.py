@@ -14,6 +14,7 @@ from symgauge.presets import preset
 from symgauge.symmetries import DiscreteSymmetry, discrete_families
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.catalogue.expert_permutation import ExpertPermutation
+from symgauge.symmetries.catalogue.stream_permutation import StreamPermutation
 from symgauge.symmetries.finding import finite_families
 from symgauge.wiring import Mixture, wire
 from tests.symmetries.cases import ARCHITECTURES
@@ -33,6 +34,28 @@ def test_function_stays_and_half_an_element_shows(a: Architecture, family: Discr
     moved = family.act(a, w, roles, family.sample(a, w, generator))
     assert difference(a, roles, moved, x, "logits") < rounding(a, roles, moved, x, "logits") < VISIBLE / 100
     check_each_role_counts(a, family, visible=VISIBLE / 10)
+
+
+@pytest.mark.parametrize(
+    ("name", "flipped"), [("llama", "some"), ("no-norm", "some"), ("gpt2", "all"), ("bert", "none")]
+)
+def test_stream_coordinates_change_sign_as_far_as_norms_and_activations_allow(name: str, flipped: str) -> None:
+    """Seen in the token table, whose columns are moved; signs that change nothing are half of the order."""
+    a = ALL[name]
+    w, family, before = wire(a), StreamPermutation(), point(a)["token_table"]
+    signed = []
+    for seed in range(8):
+        element = family.sample(a, w, torch.Generator().manual_seed(seed))
+        after = family.act(a, w, point(a), element)["token_table"]
+        same, opposite = ((after.mT[:, None] == sign * before.mT).all(-1) for sign in (1, -1))
+        # Every column is one of those before, or its opposite, and each is there once.
+        assert (same | opposite).sum(0).tolist() == (same | opposite).sum(1).tolist() == [1] * a.d_model
+        assert not torch.equal((same | opposite).to(torch.int64), torch.eye(a.d_model, dtype=torch.int64))
+        signed.append(opposite.any(1))
+    every, any_ = bool(torch.stack(signed).all()), bool(torch.stack(signed).any())
+    assert (every, any_) == {"some": (False, True), "all": (True, True), "none": (False, False)}[flipped]
+    signs = {"some": 2**a.d_model, "all": 2, "none": 1}[flipped]
+    assert family.order(a).subs(s.values(a)) == factorial(a.d_model) * signs
 
 
 def test_every_family_is_exercised() -> None:
