@@ -27,18 +27,31 @@ def decides_as_the_distribution_does(pair: Pair) -> bool:
     return alike and not equivalence(pair.model, wrong) and not pair.model.same_distribution(wrong)
 
 
+def takes_the_perturbed_for_equal(pair: Pair) -> bool:
+    return bool(equivalence(pair.model, pair.perturbed()))
+
+
 @checks("thm-5")
 def test_theorem_5(evidence: EvidenceLog) -> None:
-    trial = for_all(decides_as_the_distribution_does, pair=pairs())
     evidence.property(
         "random rational models of complexity 1 to 3 and dimensions 1 to 9, $M\\ne N$ included: the decision, "
         "which never "
         "compares distributions, agrees with equality of all log-ratios, for equal and for perturbed models",
-        trial,
+        for_all(decides_as_the_distribution_does, pair=pairs()),
+    )
+    evidence.control(
+        "one embedding moved along a visible direction: no longer taken for equivalent",
+        not for_all(takes_the_perturbed_for_equal, pair=pairs()).passed,
+        kind="property",
     )
     evidence.property(
         f"the same over GF({PRIME.prime}), with quotients in place of projections",
         for_all(decides_as_the_distribution_does, pair=pairs(PRIME)),
+    )
+    evidence.control(
+        f"the same over GF({PRIME.prime})",
+        not for_all(takes_the_perturbed_for_equal, pair=pairs(PRIME)).passed,
+        kind="property",
     )
     f, g, c = matrix("f", n, d), matrix("g", V, d), matrix("c", d, 1)
     a, b, k = matrix("A", d, d), matrix("B", d, d), matrix("K", d, d)
@@ -160,6 +173,18 @@ def test_dimension_and_diversity(evidence: EvidenceLog) -> None:
     evidence.property(
         r"diverse models of equal dimension: $A$ invertible, $B = A^{-\top}$, on the whole embeddings",
         for_all(classical, pair=pairs(rooms=st.just(NO_ROOM))),
+        only="diversity",
+    )
+
+    def transposed(pair: Pair) -> bool:
+        found = equivalence(pair.model, pair.other)
+        assert isinstance(found, Equivalence)
+        return pair.other.f @ found.A.T == pair.model.f
+
+    evidence.control(
+        r"$A^\top$ in place of $A$",
+        not for_all(transposed, pair=pairs(rooms=st.just(NO_ROOM))).passed,
+        kind="property",
         only="diversity",
     )
     rng = Random(5)

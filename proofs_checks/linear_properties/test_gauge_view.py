@@ -161,24 +161,27 @@ def test_layer_norm(evidence: EvidenceLog) -> None:
         not proves(lambda: prove_equal(normed * gain * ones(d), sp.ZeroMatrix(n, 1), facts)),
         kind="proof",
     )
-    found = {}
+    found, ranks = {}, []
     for family in ("gpt2", "llama", "bert"):
         model = tiny(family)
         contexts = random_contexts(Tokens(model.config.vocab_size, 3), 40, 3, seed=1)
         r = Representation(hidden_states(model, contexts), unembedding(model))
         found[family] = [r.effective_complexity.rank, r.f.shape[1]]
-        evidence.numeric(
-            f"float64, a random small {family} on 40 contexts: rank of $L$ with its gap",
-            figures={
-                "complexity": equal(r.effective_complexity.rank, r.f.shape[1] - (family == "bert")),
-                "gap": at_least(r.effective_complexity.gap, 1e6),
-                "width (with the bias)": r.f.shape[1],
-            },
+        ranks.append(
+            evidence.numeric(
+                f"float64, a random small {family} on 40 contexts: rank of $L$ with its gap",
+                figures={
+                    "complexity": equal(r.effective_complexity.rank, r.f.shape[1] - (family == "bert")),
+                    "gap": at_least(r.effective_complexity.gap, 1e6),
+                    "width (with the bias)": r.f.shape[1],
+                },
+            )
         )
     evidence.control(
         "width and complexity differ for BERT's head with bias only",
         [name for name, (rank, size) in found.items() if rank != size] == ["bert"],
         figures={"found": [f"{name}: {rank} of {size}" for name, (rank, size) in found.items()]},
+        of=ranks,
     )
     without = Model.of([[1, -1], [2, -2], [-3, 3]], [[0, 0], [1, 0], [0, 1]])
     evidence.exact(

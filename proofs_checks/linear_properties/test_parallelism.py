@@ -53,13 +53,15 @@ def test_theorem_15(evidence: EvidenceLog) -> None:
         return len(ratios) == 1 and (not parallel or vanishing or ratios == {ratio})
 
     drawn = {"seed": SEEDS, "first": ROOMS, "second": ROOMS, "parallel": st.booleans()}
-    evidence.property("rational models, parallel or not", for_all(shared, **drawn))
+    rational = evidence.property("rational models, parallel or not", for_all(shared, **drawn))
 
     def shared_over_finite_field(seed: int, first: Room, second: Room, parallel: bool) -> bool:
         one, two, ratio = on_a_line(Random(seed), first, second, PRIME, parallel)
         return ratio_in_n(one) == ratio_in_n(two) and (not parallel or ratio_in_n(one) == ratio % PRIME.prime)
 
-    evidence.property(f"modulo what is not seen, over GF({PRIME.prime})", for_all(shared_over_finite_field, **drawn))
+    finite = evidence.property(
+        f"modulo what is not seen, over GF({PRIME.prime})", for_all(shared_over_finite_field, **drawn)
+    )
     evidence.exact(
         "the pair of smallest models: ratio 1/2 for tokens 1, 0 against 2, 0 in both",
         figures={
@@ -82,8 +84,17 @@ def test_theorem_15(evidence: EvidenceLog) -> None:
         not proves(lambda: prove_equal(u * p * inverse, other * v * p * inverse, facts)),
         kind="proof",
     )
-    free = [on_a_line(Random(seed), NO_ROOM, NO_ROOM, RATIONALS, parallel=False)[0] for seed in range(20)]
-    evidence.control("differences in general are not parallel", any(ratio_in_n(m) is None for m in free), kind="exact")
+    free = [
+        on_a_line(Random(seed), NO_ROOM, NO_ROOM, field, parallel=False)[0]
+        for field in (RATIONALS, PRIME)
+        for seed in range(20)
+    ]
+    evidence.control(
+        "differences in general are not parallel, over either field",
+        all(any(ratio_in_n(m) is None for m in models) for models in (free[:20], free[20:])),
+        kind="exact",
+        of=[rational, finite],
+    )
 
 
 @checks("thm-15-elsewhere", "parallel-when-seen")
@@ -97,16 +108,25 @@ def test_whole_space(evidence: EvidenceLog) -> None:
         only=elsewhere,
     )
 
-    def breakable(seed: int, room: Room) -> bool:
+    def bent(seed: int, room: Room) -> tuple[Model, Model]:
         one = on_a_line(Random(seed), room, room, RATIONALS, parallel=True)[0]
         junk = [[0, 0], [1, 0], [0, 0], [0, 1]] + [[0, 0]] * (one.tokens - 4)
         zeros = one.f.field.zeros(one.contexts, 2)
-        other = Model(one.f.beside(zeros), one.g.beside(one.f.field.matrix(junk)), one.pivot)
+        return one, Model(one.f.beside(zeros), one.g.beside(one.f.field.matrix(junk)), one.pivot)
+
+    def breakable(seed: int, room: Room) -> bool:
+        one, other = bent(seed, room)
         return other.same_distribution(one) and parallel_ratio(difference(other, 1, 0), difference(other, 3, 2)) is None
 
     evidence.property(
         "every model with parallel differences has a partner, two dimensions larger, in which they are not parallel",
         for_all(breakable, seed=SEEDS, room=ROOMS),
+        only=elsewhere,
+    )
+    evidence.control(
+        "looked at within $N$ they stay parallel there",
+        not for_all(lambda seed, room: ratio_in_n(bent(seed, room)[1]) is None, seed=SEEDS, room=ROOMS).passed,
+        kind="property",
         only=elsewhere,
     )
 
@@ -116,14 +136,14 @@ def test_whole_space(evidence: EvidenceLog) -> None:
         return one.N == one.G and two.N == two.G and len(ratios) == 1
 
     drawn = {"first": ONLY_SEEN, "second": ONLY_SEEN, "parallel": st.booleans()}
-    evidence.property("pairs of models with $N = G$", for_all(kept, seed=SEEDS, **drawn), only=seen)
+    pairs = evidence.property("pairs of models with $N = G$", for_all(kept, seed=SEEDS, **drawn), only=seen)
     evidence.exact(
         r"$N = G$ in the first of the smallest pair, not in the second",
         figures={"N = G": equal([FLAT.N == FLAT.G, BENT.N == BENT.G], [True, False])},
         only=seen,
     )
     lost = [not kept(seed, Room(0, 1, 1), Room(0, 2, 0), True) for seed in range(5)]
-    evidence.control("without $N = G$ the property fails", any(lost), kind="exact")
+    evidence.control("without $N = G$ the property fails", any(lost), kind="exact", of=pairs)
 
 
 @checks("geometry")

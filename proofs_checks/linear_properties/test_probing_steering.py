@@ -37,7 +37,7 @@ def test_probing(evidence: EvidenceLog) -> None:
         two = a.models[1]
         return moved(two.f.rows(a.query.before)) == log_odds(two, a.query, tokens_of(a))
 
-    evidence.property("equivalent rational models, answers linear or not", for_all(all_or_none, a=asked()))
+    drawn = evidence.property("equivalent rational models, answers linear or not", for_all(all_or_none, a=asked()))
     one = Model.of([[1, 0], [1, 1], [0, 0], [1, 0]], [[0, 0], [1, 0]])
     two = Model.of([[1, 0], [1, 0], [0, 0], [1, 0]], [[0, 0], [1, 0]])
     query, tokens = Query((0, 1), (2, 3)), [0, 1]
@@ -49,6 +49,9 @@ def test_probing(evidence: EvidenceLog) -> None:
         "query",
         one.same_distribution(two),
         figures={"any probe": equal(own, [True, False]), "probe within M": equal(within, [False, False])},
+    )
+    evidence.control(
+        "weights that may leave $M$: a probe in one of these two models only", own[0] != own[1], kind="exact", of=drawn
     )
     evidence.control(
         "log-odds that differ where nothing is seen have no probe within $M$", not any(within), kind="exact"
@@ -84,7 +87,7 @@ def test_steering(evidence: EvidenceLog) -> None:
             and (moved @ there[1].weights).is_zero  # type: ignore[union-attr]
         )
 
-    evidence.property(
+    drawn = evidence.property(
         "all vectors of $M$ that the second query does not read: the same effect on the first, none on the "
         "second; random "
         "rational models",
@@ -119,7 +122,9 @@ def test_steering(evidence: EvidenceLog) -> None:
     assert there is not None
     v = model.M.rows([0])
     wrong = v @ found.A.T @ there.weights
-    evidence.control(r"$A^\top v$ in place of $A^{-1}v$ has another effect", wrong != v @ here.weights, kind="exact")
+    evidence.control(
+        r"$A^\top v$ in place of $A^{-1}v$ has another effect", wrong != v @ here.weights, kind="exact", of=drawn
+    )
 
 
 def two_queries(rng: Random, rooms: tuple[Room, Room], complexity: int) -> tuple[Model, Model, list[Query]]:

@@ -26,7 +26,7 @@ def test_effective_complexity(evidence: EvidenceLog) -> None:
             found |= {m.M.shape[0], m.N.shape[0], (m.F.projector() @ m.G.projector()).rank}
         return len(found) == 1
 
-    evidence.property(
+    ranks = evidence.property(
         "four ranks and two models give one number; rational models of all shapes", for_all(one_number, pair=pairs()),
         only=complexity,
     )  # fmt: skip
@@ -36,7 +36,7 @@ def test_effective_complexity(evidence: EvidenceLog) -> None:
         unseen = m.F.shape[0] - (m.F @ m.G.T).rank
         return m.effective_complexity == ratios == m.F.shape[0] - unseen == (m.F @ m.G.T).rank
 
-    evidence.property(
+    finite = evidence.property(
         rf"over GF({PRIME.prime}), where projections need not exist: $\dim F/(F\cap G^\perp)$ is that number",
         for_all(over_finite_field, pair=pairs(PRIME)),
         only=complexity,
@@ -60,7 +60,7 @@ def test_effective_complexity(evidence: EvidenceLog) -> None:
             for m in (pair.model, pair.other)
         )
 
-    evidence.property("random rational models", for_all(bounded, pair=pairs()), only=bound)
+    models = evidence.property("random rational models", for_all(bounded, pair=pairs()), only=bound)
     steps = [Model.of([[1, 0], [0, k]], [[0, 0], [j, 0], [0, k]]) for k, j in ((1, 1), (0, 1), (0, 0))]
     evidence.exact(
         "dimension 2 with complexity 2, 1 and 0",
@@ -71,6 +71,7 @@ def test_effective_complexity(evidence: EvidenceLog) -> None:
         "the rank of $f$ in place of that of $L$ tells equivalent models apart",
         any(m.f.rank != m.effective_complexity for m in steps),
         kind="exact",
+        of=[ranks, finite, models],
     )
 
 
@@ -87,6 +88,14 @@ def test_dot_products(evidence: EvidenceLog) -> None:
         return True
 
     evidence.property("random pairs of rational models", for_all(forms, pair=pairs()))
+
+    def unseen_parts(pair: Pair) -> bool:
+        m = pair.model
+        return (m.f - m.f @ m.M.projector()) @ m.g0.T == m.logit_ratios
+
+    evidence.control(
+        "the invisible parts in place of the visible", not for_all(unseen_parts, pair=pairs()).passed, kind="property"
+    )
     s, t, a, b, u, v, p, q = sp.symbols("s t a b u v p q", real=True)
     f, g = sp.Matrix([[s, t, 0, 0]]), sp.Matrix([[1, 0, u, v], [0, 0, p, q]])
     g0 = sp.Matrix([[a, b]]) * g
@@ -119,7 +128,7 @@ def test_m_and_n(evidence: EvidenceLog) -> None:
             results.append(same == (p_f @ p_g == p_g @ p_f) and (not same or (m.F.contains(m.N) and m.G.contains(m.M))))
         return all(results)
 
-    evidence.property("random pairs of rational models", for_all(agree, pair=pairs()))
+    pairs_of_models = evidence.property("random pairs of rational models", for_all(agree, pair=pairs()))
     evidence.exact("both cases occur among them", min(seen.values()) > 0, figures={"least": min(seen.values())})
     met = [0]
 
@@ -131,13 +140,19 @@ def test_m_and_n(evidence: EvidenceLog) -> None:
                     return False
         return True
 
-    evidence.property(
+    without_room = evidence.property(
         r"where $\dim F+\dim G = d+\mathrm{rank}\,L$ (every dimension is used) $G^\perp\subseteq F$, and $M = "
         r"N$ in every "
         "basis: a generator of examples has to leave a dimension unused",
         for_all(no_room, pair=pairs()),
     )
     evidence.exact("such models occur among them", met[0] > 0, figures={"models": met[0]})
+    evidence.control(
+        "$M = N$ in every drawn model, commuting or not, with room or without",
+        not for_all(lambda pair: pair.model.M == pair.model.N, pair=pairs()).passed,
+        kind="property",
+        of=[pairs_of_models, without_room],
+    )
     evidence.exact(
         "smallest case of $M\\ne N$: $d = 2$, $F = \\mathrm{span}(1,1)$, $G = \\mathrm{span}(1,0)$",
         figures={"M and N": equal([str(TILTED.M), str(TILTED.N)], ["[1 1]", "[1 0]"])},

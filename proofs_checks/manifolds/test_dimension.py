@@ -53,6 +53,9 @@ def test_dimension_is_not_intrinsic(evidence: EvidenceLog) -> None:
         figures={"above": equal(sum(rank_at(v) > -(-9 * len(v) // 10) for v in drawn), 0)},
         cases=len(drawn),
     )
+    evidence.control(
+        r"$\lceil0.8k\rceil$ in place of $\lceil0.9k\rceil$", any(rank_at(v) > -(-8 * len(v) // 10) for v in drawn)
+    )
     for size in SCALES:
         free = measured("figure-1", "gauge control: same functions, new elements", size)
         scaled = measured("figure-1", "gauge control: same functions, growing elements", size)
@@ -60,6 +63,11 @@ def test_dimension_is_not_intrinsic(evidence: EvidenceLog) -> None:
             f"mean $r_{{90}}$ of trained paths, gauge-moved in two ways; {where('figure-1', size)}",
             on="correction",
             figures={"new elements": at_least(round(free, 2), 20), "growing elements": at_most(round(scaled, 2), 2)},
+        )
+        still = round(measured("figure-1", "$r_{90}$, mean of all", size), 2)
+        evidence.control(
+            f"the same paths not moved, scale {size}: between the two",
+            figures={"above growing": at_least(still, 2), "below new": at_most(still, 20)},
         )
     evidence.control(
         r"$(W_QA)(W_KA)^\top$ is another function",
@@ -165,7 +173,7 @@ def test_random_walk(evidence: EvidenceLog) -> None:
     wide = scale(20_000, 200_000)
     walk = torch.randn(reported.SNAPSHOTS, wide, generator=generator).cumsum(0)
     line = torch.arange(reported.SNAPSHOTS).unsqueeze(1) * torch.randn(1, 50, generator=generator)
-    evidence.numeric(
+    drawn = evidence.numeric(
         f"a walk drawn in {wide:,} dimensions, and a straight line",
         on="correction",
         figures={"walk": equal(rank_at(spectrum(walk)), 6), "line": equal(rank_at(spectrum(line)), 1)},
@@ -178,9 +186,16 @@ def test_random_walk(evidence: EvidenceLog) -> None:
         on="correction",
         figures={"ratio": at_most(round(null / trained, 2), 1.0)},
     )
+    free = measured("figure-1", "gauge control: same functions, new elements", "paper")
+    evidence.control(
+        "the trained paths with a new gauge element at each snapshot, over the trained paths",
+        figures={"ratio": at_least(round(free / trained, 1), 2.0)},
+    )
     independent = torch.randn(reported.SNAPSHOTS, wide, generator=generator)
     evidence.control(
-        "independent snapshots in place of a walk", figures={"r90": at_least(rank_at(spectrum(independent)), 30)}
+        "independent snapshots in place of a walk",
+        figures={"r90": at_least(rank_at(spectrum(independent)), 30)},
+        of=drawn,
     )
 
 

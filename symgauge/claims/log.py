@@ -50,23 +50,36 @@ class EvidenceLog:
         return self.add(Kind.EXACT, summary, passed, **details)
 
     def property(self, summary: str, trial: Trial, **details: Any) -> Evidence:
-        """A Hypothesis property, as run by `for_all`. When it passes, the check needs a control as well."""
+        """A Hypothesis property, as run by `for_all`. When it passes, it needs a control of its own."""
         found: dict[str, Any] = {"cases": trial.cases, "counterexample": trial.counterexample}
         if trial.seed is not None:
             details["figures"] = {**details.get("figures", {}), "Hypothesis seed": trial.seed}
         return self.add(Kind.PROPERTY, summary, trial.passed, **found | details)
 
     def numeric(self, summary: str, passed: Outcome = ..., **details: Any) -> Evidence:
-        """Floats, against a tolerance from an error model. When it passes, the check needs a control as well."""
+        """Floats, against a tolerance from an error model. When it passes, it needs a control of its own."""
         return self.add(Kind.NUMERIC, summary, passed, **details)
 
     def audit(self, summary: str, passed: Outcome = ..., **details: Any) -> Evidence:
         """The source's own numbers or statements, held against each other."""
         return self.add(Kind.AUDIT, summary, passed, **details)
 
-    def control(self, summary: str, broke: Outcome = ..., *, kind: str = "numeric", **details: Any) -> Evidence:
-        """A deliberate break just outside the claim. `broke`: whether the check noticed; if not, it has no power."""
-        return self.add(kind, summary, broke, on="control", **details)
+    def control(
+        self,
+        summary: str,
+        broke: Outcome = ...,
+        *,
+        kind: str = "numeric",
+        of: Evidence | Sequence[Evidence] = (),
+        **details: Any,
+    ) -> Evidence:
+        """A deliberate break just outside the claim. `broke`: whether the check noticed; if not, it has no power.
+
+        of: the evidence whose break it is, as returned by the method that recorded it. Left out, it is what was
+            recorded directly before. Passing properties and floats need a control of their own.
+        """
+        named = (of,) if isinstance(of, Evidence) else tuple(of)
+        return self.add(kind, summary, broke, on="control", of=tuple(record.summary for record in named), **details)
 
     def not_stated(
         self, text: SourceText, searched: Mapping[str, Sequence[str]], *, there: str, **details: Any
@@ -112,6 +125,7 @@ class EvidenceLog:
         counterexample: str = "",
         cases: int | None = None,
         only: str | Sequence[str] = (),
+        of: tuple[str, ...] = (),
     ) -> Evidence:
         """The general form behind the methods above. Raises InvalidInput for a record that contradicts its claim."""
         normal = {name: figure(name, value) for name, value in (figures or {}).items()}
@@ -126,6 +140,7 @@ class EvidenceLog:
             figures=normal,
             counterexample=counterexample,
             cases=None if cases is None else int(cases),
+            of=of,
         )
         self._records.append((record, frozenset(self._claims[name].id for name in names)))
         return record

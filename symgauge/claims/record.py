@@ -106,7 +106,8 @@ class Claim:
 @dataclass(frozen=True)
 class Evidence:
     """One thing found out. `outcome`: True passes, False fails, None could not be decided; for a control, True means
-    that the deliberate break was noticed, as it must be."""
+    that the deliberate break was noticed, as it must be. `of`: the summaries of the evidence that a control belongs to,
+    where that is not what stands directly before it."""
 
     kind: Kind
     bears_on: Bearing
@@ -115,6 +116,10 @@ class Evidence:
     figures: Mapping[str, Figure] = field(default_factory=dict)
     counterexample: str = ""
     cases: int | None = None
+    of: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "of", tuple(self.of))  # a list, as JSON has it
 
     def to_json(self) -> dict[str, Any]:
         figures = {key: value.to_json() if isinstance(value, Bounded) else value for key, value in self.figures.items()}

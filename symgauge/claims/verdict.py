@@ -2,9 +2,9 @@
 
 1. Doubt first. The verdict is `undecided` when there is no evidence on the statement or on a reproduction; when an
    outcome is None, a figure is NaN, zero cases were run, or an outcome contradicts its own bounded figure; when a
-   negative control broke nothing; when property or numeric evidence passes and the check has no control at all; when a
-   statement fails without a counterexample; when a stated condition or correction fails, or goes untested although the
-   statement fails.
+   negative control broke nothing; when property or numeric evidence passes without a control of its own, which stands
+   directly behind it or names it; when a statement fails without a counterexample; when a stated condition or
+   correction fails, or goes untested although the statement fails.
 2. The statement fails in its own terms (any evidence but an audit): `holds-if` if the claim states a condition, under
    which it passes; else `refuted`.
 3. Only an audit disagrees, that is, the source's own numbers or sentences with each other: `inconsistent`.
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from symgauge.claims.figures import Bounded, is_nan
 from symgauge.claims.record import Bearing, Claim, Evidence, Kind, Verdict
@@ -66,9 +67,7 @@ def _doubts(claim: Claim, evidence: Sequence[Evidence]) -> Iterator[str]:
         yield from (f"the stated {bearing} fails: {record.summary}" for record in tested if record.outcome is False)
         if failed and text.strip() and not tested:
             yield f"the statement fails and its {bearing} was not tested"
-    needs_control = [record for record in evidence if _sampled_success(record)]
-    if needs_control and not _on(evidence, Bearing.CONTROL):
-        yield f"sampled evidence has no negative control: {needs_control[0].summary}"
+    yield from (f"sampled evidence has no control of its own: {record.summary}" for record in _uncontrolled(evidence))
 
 
 def _doubts_about(record: Evidence) -> Iterator[str]:
@@ -83,6 +82,15 @@ def _doubts_about(record: Evidence) -> Iterator[str]:
             yield f"figure {name!r} breaks its bound although the outcome says otherwise: {record.summary}"
     if record.bears_on is Bearing.CONTROL and record.outcome is False:
         yield f"a negative control broke nothing, so the check has no power: {record.summary}"
+
+
+def _uncontrolled(evidence: Sequence[Evidence]) -> Iterator[Evidence]:
+    """Sampled successes that no control names and that none of those without names follows directly."""
+    named = {summary for record in _on(evidence, Bearing.CONTROL) for summary in record.of}
+    for record, following in zip_longest(evidence, evidence[1:]):
+        followed = following and following.bears_on is Bearing.CONTROL and not following.of
+        if _sampled_success(record) and record.summary not in named and not followed:
+            yield record
 
 
 def _sampled_success(record: Evidence) -> bool:

@@ -79,9 +79,12 @@ def test_verdicts(records, texts, expected) -> None:
         ([exact(True, figures={"gap": at_least(1, 10)})], {}, "although the outcome says otherwise"),
         ([numeric(True), control(False)], {}, "has no power"),
         ([proof(True), control(False)], {}, "has no power"),
-        ([numeric(True)], {}, "has no negative control"),
-        ([("property", ("p", Trial(True, 20)), {})], {}, "has no negative control"),
-        ([exact(False, **COUNTER), numeric(True, on="correction")], {"correction": "c"}, "has no negative control"),
+        ([numeric(True)], {}, "has no control of its own: an error"),
+        ([("property", ("p", Trial(True, 20)), {})], {}, "has no control of its own: p"),
+        ([exact(False, **COUNTER), numeric(True, on="correction")], {"correction": "c"}, "has no control of its own"),
+        ([control(True), numeric(True)], {}, "has no control of its own"),
+        ([numeric(True), exact(True), control(True)], {}, "has no control of its own"),
+        ([numeric(True), ("numeric", ("a second", True), {}), control(True)], {}, "has no control of its own: an error"),
         ([("property", ("p", Trial(True, 0)), {}), control(True)], {}, "no cases were run"),
         ([exact(False)], {}, "without a counterexample"),
         ([exact(False, **COUNTER)], {"correction": "c"}, "correction was not tested"),
@@ -95,3 +98,23 @@ def test_doubts(records, texts, reason) -> None:
     decision = verdict_of(*records, **texts)
     assert decision.verdict is Verdict.UNDECIDED
     assert any(reason in doubt for doubt in decision.reasons), decision.reasons
+
+
+def test_a_control_names_the_evidence_that_it_belongs_to() -> None:
+    claim = Claim("s/a", "s", "here", "It is so.", Verdict.HOLDS)
+    log = EvidenceLog([claim])
+    first, second = log.numeric("one error", True), log.property("two", Trial(True, 20))
+    log.exact("a rank", True)
+    log.control("a break", True, of=second)
+    assert decide(claim, log.of("s/a")).reasons == ("sampled evidence has no control of its own: one error",)
+    log.control("another", True, of=[first])
+    assert decide(claim, log.of("s/a")).verdict is Verdict.HOLDS
+
+
+def test_a_control_of_something_else_does_not_serve_what_it_follows() -> None:
+    claim = Claim("s/a", "s", "here", "It is so.", Verdict.HOLDS)
+    log = EvidenceLog([claim])
+    proof = log.proof("for every size", True)
+    log.numeric("an error", True)
+    log.control("no proof without it", True, kind="proof", of=proof)
+    assert decide(claim, log.of("s/a")).verdict is Verdict.UNDECIDED
