@@ -87,11 +87,3 @@ DISTANCE, DISTANCE_LOW, DISTANCE_HIGH = read("have mean 13.75 with a relatively 
 (TEN,) = read("components are needed to reach 63.76%")
 (LAST,) = read("still explains 3.32%")
 (RATIO,) = read("ratio of first-to-last explained variance of only 2.55")
-
-# What is said of clusters among the trained models: place -> whether there are any.
-CLUSTERS = {
-    "abstract: branches discovered via clustering": True,
-    "Figure 5: no clear clustering": False,
-    "§7.3: the absence of clustering": False,
-    "§8.1: no dominant clustering structure": False,
-}

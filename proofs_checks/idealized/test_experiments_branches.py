@@ -14,7 +14,8 @@ from proofs_checks.idealized.experiments.pruning import copy_last_by_hand, weigh
 from proofs_checks.idealized.group_statistics import best_split, shape
 from proofs_checks.idealized.model import architecture, copy_last, initial, logits
 from proofs_checks.idealized.model.training import accuracies
-from proofs_checks.idealized.reported import CLUSTERS, PARAMETERS
+from proofs_checks.idealized.reported import PARAMETERS
+from proofs_checks.idealized.text import CLUSTERS
 from proofs_checks.idealized.trained_models import MODELS, levels, twenty, ways
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.parameter_vector import ParameterVector

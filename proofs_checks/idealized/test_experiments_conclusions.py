@@ -119,7 +119,7 @@ def test_constant_count(evidence: EvidenceLog) -> None:
         counterexample=f"$d = 8$, $H = 1$, one of the seeds 0 to 7: {max(counts)}",
     )
     predicted = [predicted_left(a, theta, inputs) for theta in one_head.theta]
-    evidence.numeric(
+    rule = evidence.numeric(
         "the rule in the remark, from ReLU patterns",
         on="condition",
         figures={"counts": equal(predicted, counts)},
@@ -130,6 +130,7 @@ def test_constant_count(evidence: EvidenceLog) -> None:
         _, found = sized(d, heads, 2)
         several[f"d={d}, H={heads}"] = equal(sorted(set(found.left.tolist())), [4])
     evidence.numeric("two or more heads", on="condition", figures=several, cases=8)
+    evidence.control("one head in place of two", set(counts) != {4}, figures={"rows − rank": counts})
     patterns = active(a, one_head.theta[counts.index(max(counts))], inputs)
     mixed = [bool((x != x[0]).any()) for x in (patterns[inputs[:, -1] == 0], patterns[inputs[:, -1] == 1])]
     evidence.control(
@@ -137,6 +138,7 @@ def test_constant_count(evidence: EvidenceLog) -> None:
         not all(mixed),
         kind="exact",
         figures={"tokens on more than one piece": mixed},
+        of=rule,
     )
 
 

@@ -53,6 +53,9 @@ def test_isotropy(evidence: EvidenceLog) -> None:
                  "without the embedding": at_most(rest.ratio, ours)},
         cases=MODELS,
     )  # fmt: skip
+    evidence.control(
+        "isotropic vectors have a ratio near 1.3", figures={"distance to 1.3": at_most(abs(ratios[0] - 1.3), 0.15)}
+    )
     evidence.numeric(
         "mean cosine",
         on="correction",
@@ -60,6 +63,9 @@ def test_isotropy(evidence: EvidenceLog) -> None:
         cases=190,
         only="abs-6",
     )
+    half = geometry((theta + theta[0]) / 2)
     evidence.control(
-        "isotropic vectors have a ratio near 1.3", figures={"distance to 1.3": at_most(abs(ratios[0] - 1.3), 0.15)}
+        "every model moved half way to the first: no longer orthogonal",
+        figures={"mean": at_least(float(half.cosines.mean()), 0.3)},
+        only="abs-6",
     )

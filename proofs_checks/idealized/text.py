@@ -1,64 +1,82 @@
-"""What the source's text says where, and facts about the works that it cites, transcribed."""
+"""What the source's text says where and what it leaves out, by its words, and facts about the works that it cites."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from proofs_checks.idealized.reported import TEXT, read
+from symgauge.claims.source_text import SourceText
+
+CONFIGURATIONS, SMALLEST, LARGEST = map(int, read("12 configurations ranging from 800 to 37,879,808 parameters"))  # §1
+
 
 class Reference(NamedTuple):
-    """An entry of the reference list, and what the cited work has in its place (empty where no such work was found)."""
+    """An entry of the reference list: its first and last words, and words of the cited work that belong in it."""
 
-    number: int
-    listed_authors: str
-    authors: str
-    listed_title: str
-    title: str
+    first: str
+    last: str
+    belongs: tuple[str, ...]
+
+    @property
+    def entry(self) -> SourceText:
+        return TEXT.between(self.first, self.last)
+
+    @property
+    def lacks(self) -> list[str]:
+        return [words for words in self.belongs if not self.entry.count(words)]
 
 
-# Only what differs is written twice; capitals aside. Found on arXiv and in proceedings' own pages.
-REFERENCES = (
-    Reference(1, "Bhojanapalli, Yun, Rawat, Reddi, Kumar", "Bhojanapalli, Yun, Rawat, Reddi, Kumar",
-              "Low-Rank Bottleneck in Multi-Head Attention Models", "Low-Rank Bottleneck in Multi-Head Attention "
-              "Models"),
-    Reference(3, "Frankle, Carlin", "Frankle, Carbin",
-              "The Lottery Ticket Hypothesis: Finding Sparse, Trainable Neural Networks",
-              "The Lottery Ticket Hypothesis: Finding Sparse, Trainable Neural Networks"),
-    Reference(4, "Godfrey, Davis Brown, Joseph Emanuele, Kvinge", "Godfrey, Davis Brown, Tegan Emerson, Kvinge",
-              "On the Symmetries of Deep Learning Models and their Internal Representations",
-              "On the Symmetries of Deep Learning Models and their Internal Representations"),
-    Reference(9, "Rajat Raju, Ankit Bhatt, et al.", "Suvrat Raju, Praneeth Netrapalli",
-              "A Model of Errors in Transformers", "A Model of Errors in Transformers"),
-    Reference(11, "Stock, Gribonval", "Stock, Gribonval", "Embedding and Function Approximation with ReLU Networks",
-              "An Embedding of ReLU Networks and an Analysis of their Identifiability"),
-    Reference(13, "Aahlad Trauger, Naftali Tishby", "", "Loss Landscape Geometry in Transformers", ""),
-    Reference(14, "Vaswani et al.", "Vaswani et al.", "Attention Is All You Need", "Attention Is All You Need"),
-)  # fmt: skip
+# Authors and titles of the works from arXiv and the proceedings' own pages, where they were looked up.
+REFERENCES = {
+    1: Reference("[1] Srinadh", "PMLR", ("Sanjiv Kumar", "Low-Rank Bottleneck in Multi-Head Attention Models")),
+    3: Reference("[3] Jonathan", "Learning Representations", ("Michael Carbin", "The Lottery Ticket Hypothesis")),
+    4: Reference("[4] Charles", "Processing Systems", ("Davis Brown", "Tegan Emerson", "Henry Kvinge")),
+    9: Reference(
+        "[9] Rajat Raju",
+        "arXiv:2601.14175",
+        ("Suvrat Raju", "Praneeth Netrapalli", "A Model of Errors in Transformers"),
+    ),
+    11: Reference(
+        "[11] Pierre Stock",
+        "Conference on Machine Learning",
+        ("Rémi Gribonval", "An Embedding of ReLU Networks and an Analysis of their Identifiability"),
+    ),
+    14: Reference("[14] Ashish", "Processing Systems", ("Noam Shazeer", "Attention Is All You Need")),
+}
+BREA = TEXT.between("[2] Johanni Brea", "arXiv preprint arXiv:1907.02911")
+TRAUGER = TEXT.between("[13] Aahlad Trauger", "Conference on Learning Representations")
 
-# §2.1: what the text says that a work shows, and what its title (as the reference list has it) says it is about.
-BREA_SAID = "identifiability of deeper networks"
-BREA_TITLE = (
-    "Weight-Space Symmetry in Deep Networks Gives Rise to Permutation Saddles, Connected by Equal-Loss Valleys Across "
-    "the "
-    "Loss Landscape"
-)
-
-CONFIGURATIONS = 12  # §1 (1): "12 configurations ranging from 800 to 37,879,808 parameters"
-SMALLEST, LARGEST = 800, 37_879_808
-
-# §3 and §5: what one has to know to build and train the model -> where the text gives it ("" if nowhere).
-STATED = {
-    "width, heads, layers": "§5.1",
-    "hidden width of the network": "§3",
-    "residual connections": "",
-    "causal mask, scale of the scores": "",
-    "norms, biases": "",
-    "positions": "",
-    "the position at which the answer is read": "",
-    "what counts as correct when logits tie": "",
-    "which tokens XOR is taken of": "",
-    "initialisation, optimiser, learning rate, stopping": "",
-    "threshold below which a singular value counts as zero": "",
+# What one has to know to build and train the model, and words by which it would be said.
+OF_THE_MODEL = {
+    "residual connections": ("residual", "skip connection"),
+    "a mask of the scores": ("causal", "mask", "masked"),
+    "the scale of the scores": ("sqrt", "scaled dot-product", "temperature"),
+    "norms": ("LayerNorm", "layer normalization", "RMSNorm"),
+    "biases": ("bias", "biases"),
+    "positions": ("positional", "position embedding", "position encoding", "position vectors"),
+    "the position at which the answer is read": ("last position", "final position", "last token", "final token"),
+    "what counts as correct when logits tie": ("tie", "ties", "tied", "argmax"),
+    "which tokens XOR is taken of": ("parity", "XOR of", "exclusive or"),
+    "initialisation": ("initialized", "initialization", "Xavier", "Kaiming"),
+    "optimiser and learning rate": ("optimizer", "Adam", "AdamW", "SGD", "learning rate"),
+    "thresholds of stopping and of singular values": ("threshold", "tolerance", "stopping", "epochs"),
 }
 
-# What the abstract and §8.1 rest on but never define.
-LAYERS = {"continuous symmetries": "§4", "discrete symmetries": "§8.1", "algorithmic multiplicity": ""}
+# What the third layer of the abstract and §8.1 rests on.
+OF_ALGORITHMS = {
+    "what an algorithm or a strategy is": ("define", "definition of an algorithm", "by an algorithm", "by a strategy"),
+    "how to decide whether two solutions use the same": (
+        "same algorithm",
+        "same strategy",
+        "criterion",
+        "functional distance",
+    ),
+}
+
+# Whether the trained models cluster, in the source's words.
+CLUSTERS = {
+    TEXT.quote("solution branches discovered via clustering of independently trained models"): True,
+    TEXT.quote("2D PCA projection shows no clear clustering"): False,
+    TEXT.quote("The absence of clustering suggests a rich landscape"): False,
+    TEXT.quote("reveals no dominant clustering structure"): False,
+}

@@ -5,6 +5,9 @@ from pathlib import Path
 from symgauge.claims.source_text import text_of
 
 TEXT = text_of(Path(__file__).parent)
+ABSTRACT = TEXT.between(
+    "Abstract: We investigate the geometric structure", "overparameterization in neural network learning"
+)
 
 DIMENSION = (3, 4)  # abstract
 TEXT.quote("low-dimensional execution manifolds of dimension $3$--$4$")

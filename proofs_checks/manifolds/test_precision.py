@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from proofs_checks.manifolds.commutators import commutator
-from proofs_checks.manifolds.recorded_results import SCALES, measured, where
+from proofs_checks.manifolds.recorded_results import SCALES, measured, table, where
 from symgauge.claims import EvidenceLog, at_least, at_most, checks
 from symgauge.experiments.deciding import record_outcome
 
@@ -42,7 +42,7 @@ def test_rounding_makes_a_defect(evidence: EvidenceLog) -> None:
     parts = h_a, h_b, minimum
     far, near = (defect(*parts, distance * offset) for distance in (1.0, 1e-3))
     double = defect(*(part.double() for part in parts), 1e-3 * offset.double())
-    evidence.numeric(
+    commuting = evidence.numeric(
         "200 parameters, random curvatures and a common minimum: $D$ at distances 1 and 0.001 times a normal vector",
         on="correction",
         figures={
@@ -62,12 +62,18 @@ def test_rounding_makes_a_defect(evidence: EvidenceLog) -> None:
                 **{f"growth, {name}": round(factor, 1) for name, factor in growth.items()},
             },
         )
+        precision = table("figure-5", "Precision", size)
+        first = dict(zip(precision.columns, precision.rows[0], strict=True))["relative error of δ in float32"]
+        evidence.control(
+            f"at the first snapshot float32 still resolves it, scale {size}", figures={"error": at_most(first, 1.0)}
+        )
     turned = torch.tensor([[1.0, 0.0], [0.0, 2.0]]), torch.tensor([[2.0, 1.0], [1.0, 2.0]])
     fields = [lambda theta, h=h: h @ theta for h in turned]
     found = float(commutator(fields[0], fields[1], torch.tensor([1.0, 1.0]), ETA).defect)
     evidence.control(
         "with Hessians that do not commute, far from the minimum, float32 sees a defect as well",
         figures={"D": at_least(float(f"{found:.2g}"), 0.05)},
+        of=commuting,
     )
 
 

@@ -57,6 +57,10 @@ def test_ablation_is_not_read(evidence: EvidenceLog) -> None:
             on="correction",
             figures={"read": at_least(round(at_end, 3), round(random, 3)), "not read": equal(unseen, 0.0)},
         )
+        evidence.control(
+            f"where the answer is read the same measure is not zero, scale {size}",
+            figures={"fall": at_least(round(at_end, 3), 0.01)},
+        )
     evidence.control(
         "the test on untrained models tells the two cases apart",
         bool(moved[last].any() and not moved[~last].any()),

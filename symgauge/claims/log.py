@@ -82,7 +82,7 @@ class EvidenceLog:
         return self.add(kind, summary, broke, on="control", of=tuple(record.summary for record in named), **details)
 
     def not_stated(
-        self, text: SourceText, searched: Mapping[str, Sequence[str]], *, there: str, **details: Any
+        self, text: SourceText, searched: Mapping[str, Sequence[str]], *, there: str, part: str = "", **details: Any
     ) -> Evidence:
         """What a source leaves out, so that its experiment cannot be run again.
 
@@ -91,6 +91,7 @@ class EvidenceLog:
             searched: what is missing → the words by which it would be said. One that the text has leaves the evidence
                 undecided: then it is not missing.
             there: words of the same kind that the text does have; the control, which a search that finds nothing fails.
+            part: which part of the source ``text`` is, where it is not all of it: "the abstract".
         """
         if not searched or not all(searched.values()):
             raise InvalidInput(
@@ -104,7 +105,9 @@ class EvidenceLog:
             f"“{there}”, which is there, is found by the same search", bool(text.count(there)), kind="audit", only=only
         )
         return self.add(
-            Kind.AUDIT, "not stated, by the words searched for: " + "; ".join(shown), None if said else False,
+            Kind.AUDIT,
+            f"not stated{f' in {part}' if part else ''}, by the words searched for: " + "; ".join(shown),
+            None if said else False,
             on="reproduction", **details | {"figures": {**details.get("figures", {}), **figures}},
         )  # fmt: skip
 

@@ -84,7 +84,11 @@ def test_verdicts(records, texts, expected) -> None:
         ([exact(False, **COUNTER), numeric(True, on="correction")], {"correction": "c"}, "has no control of its own"),
         ([control(True), numeric(True)], {}, "has no control of its own"),
         ([numeric(True), exact(True), control(True)], {}, "has no control of its own"),
-        ([numeric(True), ("numeric", ("a second", True), {}), control(True)], {}, "has no control of its own: an error"),
+        (
+            [numeric(True), ("numeric", ("a second", True), {}), control(True)],
+            {},
+            "has no control of its own: an error",
+        ),
         ([("property", ("p", Trial(True, 0)), {}), control(True)], {}, "no cases were run"),
         ([exact(False)], {}, "without a counterexample"),
         ([exact(False, **COUNTER)], {"correction": "c"}, "correction was not tested"),
