@@ -59,7 +59,7 @@ def test_row_with_a_threshold(evidence: EvidenceLog) -> None:
     c = row(*LONGER_COPY)
     record_outcome(evidence)
     *_, null, spread = TABLE_2[2]
-    evidence.numeric(
+    counts = evidence.numeric(
         f"counts at {CUT:g}, below which only rounding lies",
         on="correction",
         figures={"rows − rank": equal(counted(c), [16]), "formula": equal(repeated_rows(2, 4), 16),
@@ -76,6 +76,7 @@ def test_row_with_a_threshold(evidence: EvidenceLog) -> None:
     evidence.control(
         "the count depends on the threshold, as a dimension must not",
         figures={"means": at_least(len({mean_and_spread(c.null(t))[0] for t in SWEEP}), 2)},
+        of=counts,
     )
 
 

@@ -68,6 +68,11 @@ def test_sparsity(evidence: EvidenceLog) -> None:
         cases=TRIALS,
         only="6.1-five",
     )
+    evidence.control(
+        "as many random weights in place of the largest",
+        figures={"mean accuracy": at_most(after_random_cut(far.kept), 0.95)},
+        only="6.1-five",
+    )
     at_95 = {column: found[FAR.index(KEPT)] for column, found in held.items()}
     evidence.numeric(
         "trials with all answers right and at most 157 nonzero weights",
