@@ -88,7 +88,7 @@ def test_averaging(evidence: EvidenceLog) -> None:
     )
     found = trained()
     results = [averaged(found, one, two) for one, two in pairs(found.taught)]
-    evidence.numeric(
+    aligned = evidence.numeric(
         "relative error against the teacher, averages of students that reached its function",
         on="correction",
         figures={
@@ -121,5 +121,5 @@ def test_averaging(evidence: EvidenceLog) -> None:
         wrong = moved.replace(query=moved.query.flip(0))
         shuffled.append(found.error(average(reference, wrong)))
     evidence.control(
-        "aligned, but queries of the two heads exchanged", figures={"error": at_least(min(shuffled), 0.01)}
+        "aligned, but queries of the two heads exchanged", figures={"error": at_least(min(shuffled), 0.01)}, of=aligned
     )

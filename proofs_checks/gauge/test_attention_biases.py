@@ -146,3 +146,13 @@ def record_small_change(evidence: EvidenceLog) -> None:
             "proportional": at_most(abs(changes[0] / changes[1] / 1e3 - 1), 0.01),
         },
     )
+    key = "layers.0.attention.key.weight"
+
+    def along(r: dict[str, torch.Tensor], t: float) -> dict[str, torch.Tensor]:
+        return {query: r[query] * (1 + t), key: r[key] / (1 + t)}
+
+    inside = measure_invariance(a, roles, along, 1e-2, x)
+    evidence.control(
+        "with $W_K$ divided by $1+t$ it is inside, and the change is rounding",
+        figures={"observed / allowed": at_most(inside.ratio, 1.0)},
+    )

@@ -81,6 +81,10 @@ def record_poles(evidence: EvidenceLog) -> None:
         },
         cases=sum(m.cases for m in measured),
     )
+    evidence.control(
+        "the residues predicted for one layer are not those of another",
+        figures={"relative error": at_least(1 - max(m.other for m in measured), 0.5)},
+    )
     evidence.numeric(
         "a layer with other parameters has no pole there: different parameters, different poles",
         figures={"integral over residue": at_most(max(m.other for m in measured), 1e-9)},

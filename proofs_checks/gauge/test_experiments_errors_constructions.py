@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from proofs_checks.gauge.experiments import outside
+from proofs_checks.gauge.experiments.distribution import distribution
 from proofs_checks.gauge.experiments.layer import Sizes
 from proofs_checks.gauge.small_samples import ELEMENTS, SMALL, blocks, drawn, generator, rotated
 from proofs_checks.support.exact_function import ExactFunction
@@ -51,6 +52,8 @@ def test_mixing_is_invertible(evidence: EvidenceLog) -> None:
         },
         cases=5,
     )
+    mistaken = float((p @ inverse.roll(1, 0) - torch.eye(60, dtype=torch.float64)).abs().max())
+    evidence.control("the inverse of another draw", figures={"residual": at_least(round(mistaken, 2), 0.01)})
 
 
 @checks("eq-90")
@@ -134,3 +137,6 @@ def test_global_orthogonal(evidence: EvidenceLog) -> None:
         figures={"change": at_least(round(least, 1), 0.5)},
         cases=len(shapes) * ELEMENTS,
     )
+    whole, unturned = drawn(SMALL), torch.eye(SMALL.d_model, dtype=torch.float64)
+    still = distribution(whole.errors([outside.rotate(whole.layer, unturned, "everywhere")])).maximum
+    evidence.control("$Q = 1$", figures={"change": at_most(float(f"{still:.0e}"), 1e-14)})

@@ -39,7 +39,7 @@ def test_the_sampler(evidence: EvidenceLog) -> None:
     assert some.query_key is not None
     matrices = some.query_key.matrix.flatten(0, 1)
     condition = float(torch.linalg.cond(matrices).max())
-    evidence.numeric(
+    sampled = evidence.numeric(
         "drawn at $d_k=64$",
         figures={
             "condition": at_most(round(condition, 2), 4.0),
@@ -62,6 +62,7 @@ def test_the_sampler(evidence: EvidenceLog) -> None:
     evidence.control(
         "a general sampler reaches both signs of the determinant",
         figures={"signs": equal(sorted(set(torch.linalg.slogdet(other.matrix).sign.flatten().tolist())), [-1.0, 1.0])},
+        of=sampled,
     )
 
 
@@ -93,6 +94,11 @@ def test_sectors_commute(evidence: EvidenceLog) -> None:
         },
         cases=s.inputs.shape[0] * ELEMENTS,
     )
+    pairs = zip(*outside.mixings(generator(1), SMALL, ELEMENTS), strict=True)
+    wrong = distribution(s.errors(outside.mix_heads(s.layer, *pair) for pair in pairs)).mean
+    evidence.control(
+        "heads mixed, which is outside the group: no error of rounding", figures={"ratio": at_least(wrong / added, 1e6)}
+    )
 
 
 def _integers(heads: int, size: int, seed: int) -> Pair:
@@ -119,3 +125,5 @@ def test_maximality_from_errors(evidence: EvidenceLog) -> None:
         figures={name: at_least(round(change, 3), 1e-2) for name, change in least.items()},
         cases=4 * 4 * ELEMENTS,
     )
+    inside = distribution(drawn(SMALL).under(sample(SMALL, ELEMENTS, generator(1)))).maximum
+    evidence.control("elements of the group", figures={"largest change": at_most(float(f"{inside:.0e}"), 1e-12)})

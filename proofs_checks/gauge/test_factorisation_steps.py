@@ -45,15 +45,18 @@ def test_values_can_be_prescribed(evidence: EvidenceLog) -> None:
         sp.Matrix([[1, 2], [1, 2], [0, 0]]).rank() < sp.Matrix([[1, 2], [1, 2], [0, 0], [1, 0]]).rank(),
         kind="exact",
     )
-    rng, worst = np.random.default_rng(0), 0.0
+    rng, worst, least = np.random.default_rng(0), 0.0, 1.0
     for _ in range(scale(20, 100)):
         w, wanted = rng.standard_normal((7, 4)), rng.standard_normal((5, 4))
         pseudo = np.linalg.pinv(w)
         error = np.linalg.norm(wanted @ pseudo @ w - wanted) / np.linalg.norm(wanted)
         worst = max(worst, float(error / np.linalg.cond(w)))
+        w[:, 3] = w[:, 2]
+        least = min(least, float(np.linalg.norm(wanted @ np.linalg.pinv(w) @ w - wanted) / np.linalg.norm(wanted)))
     evidence.numeric(
         "Gaussian $W_V$ and $V$ in float64, relative error over condition", figures={"error": at_most(worst, 1e-14)}
     )
+    evidence.control("two equal columns of $W_V$", figures={"relative error": at_least(least, 1e-3)})
 
 
 @checks("eq-39")

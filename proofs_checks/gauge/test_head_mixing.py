@@ -12,6 +12,7 @@ from proofs_checks.gauge.algebra import head_mixing
 from proofs_checks.gauge.shared_heads import SIZES, record_resplitting, shared
 from proofs_checks.support.census import census
 from proofs_checks.support.exact_function import Roles
+from proofs_checks.support.silent_head import nullity_with_a_silent_head
 from proofs_checks.support.small_architectures import ALONE
 from proofs_checks.support.symbolic_evidence import is_zero, proves
 from symgauge.architecture import Architecture
@@ -202,4 +203,8 @@ def test_maximality_under_sharing(evidence: EvidenceLog) -> None:
         "float64 singular values with a gap",
         on="condition",
         figures={"nullity": equal(measured.nullity, 26), "gap": at_least(measured.singular.gap, 1e4)},
+    )
+    evidence.control(
+        "a head that writes nothing: more is free",
+        figures={"nullity": at_least(nullity_with_a_silent_head(a, 3, batch=40), measured.nullity + 1)},
     )

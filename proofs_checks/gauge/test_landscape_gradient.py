@@ -124,7 +124,7 @@ def record_float_paths(evidence: EvidenceLog) -> None:
         moved.append(float((flat.join(path(time)) - flat.join(roles)).norm() / flat.join(roles).norm()))
         return measure_invariance(sizes, roles, lambda _r, e: e, path(time), x).holds
 
-    evidence.property(
+    paths = evidence.property(
         "drawn layers, directions and times: the function changes by no more than rounding explains",
         for_all(keeps, seed=st.integers(0, 999), time=st.floats(0.5, 2.0)),
         figures={"smallest relative distance": at_least(min(moved), 1e-2)},
@@ -138,11 +138,13 @@ def record_float_paths(evidence: EvidenceLog) -> None:
         end = path(1.0)
         chord = lambda t, start=roles, end=end: {k: start[k] + t * (end[k] - start[k]) for k in start}  # noqa: E731
         slopes.append(loss_along(loss, flat, chord, [0.0, 0.5, 1.0]))
-    evidence.numeric(
+    losses = evidence.numeric(
         "relative spread of the loss along the paths, $t = 0, \\frac12, 1, \\frac32$",
         figures={"spread": at_most(max(spreads), 1e-12)},
         cases=len(spreads),
     )
     evidence.control(
-        "along the straight segment between the same ends", figures={"spread": at_least(min(slopes), 1e-3)}
+        "along the straight segment between the same ends",
+        figures={"spread": at_least(min(slopes), 1e-3)},
+        of=[paths, losses],
     )

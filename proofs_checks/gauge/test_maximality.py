@@ -14,6 +14,7 @@ from proofs_checks.support.group_elements import ROLES, general_element
 from proofs_checks.support.integer_matrices import unimodular
 from proofs_checks.support.maximality_counterexamples import record_counterexamples
 from proofs_checks.support.poles import ComplexLayer, measure_poles, prove_factors, prove_poles
+from proofs_checks.support.silent_head import nullity_with_a_silent_head
 from proofs_checks.support.small_architectures import ALONE, parameters
 from proofs_checks.support.symbolic_evidence import record_identity
 from symgauge import strategies as sg
@@ -80,6 +81,10 @@ def test_maximality(evidence: EvidenceLog) -> None:
             "other parameters": at_most(max(m.other for m in poles), 1e-9),
         },
         cases=sum(m.cases for m in poles),
+    )
+    evidence.control(
+        "the residues predicted for one layer are not those of another",
+        figures={"relative error": at_least(1 - max(m.other for m in poles), 0.5)},
     )
     record_permutations(evidence)
     record_sampled(evidence)
@@ -172,4 +177,8 @@ def record_sampled(evidence: EvidenceLog) -> None:
             "smallest gap": at_least(min(f.singular.gap for f in found), 1e4),
         },
         cases=len(found),
+    )
+    evidence.control(
+        "a head that writes nothing: more is free",
+        figures={"nullity": at_least(nullity_with_a_silent_head(a, 0, batch=30), found[0].nullity + 1)},
     )

@@ -17,6 +17,7 @@ from proofs_checks.gauge.shared_heads import (
 from proofs_checks.support.algebra import group
 from proofs_checks.support.census import census
 from proofs_checks.support.exact_function import ExactFunction
+from proofs_checks.support.silent_head import nullity_with_a_silent_head
 from proofs_checks.support.symbolic_evidence import record_identity
 from symgauge import strategies as sg
 from symgauge.architecture import Architecture
@@ -72,6 +73,11 @@ def test_continuous_part(evidence: EvidenceLog) -> None:
         "the same nullity from float64 singular values with a gap",
         on="condition",
         figures={"nullity": equal(measured.nullity, 2 * (4 + 9)), "gap": at_least(measured.singular.gap, 1e4)},
+        only=exactly,
+    )
+    evidence.control(
+        "a head that writes nothing: more is free",
+        figures={"nullity": at_least(nullity_with_a_silent_head(small, 2, batch=40), measured.nullity + 1)},
         only=exactly,
     )
 

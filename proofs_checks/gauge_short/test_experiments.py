@@ -85,6 +85,9 @@ def test_maximality_from_errors(evidence: EvidenceLog) -> None:
         figures={name: at_least(round(change, 3), 1e-2) for name, change in least.items()},
         cases=cases,
     )
+    layer = random_attention(256, 4, 64, 64)
+    inside = relative_change_of_outputs(layer, apply(layer, well_conditioned_element(layer, 0)), 0)
+    evidence.control("an element of the group", figures={"change": at_most(float(f"{inside:.0e}"), 1e-12)})
 
 
 @checks("s12")
