@@ -8,6 +8,7 @@ from hypothesis.strategies import SearchStrategy, one_of
 
 from proofs_checks.support.census import census
 from proofs_checks.support.measured_instances import reference
+from proofs_checks.support.silent_head import nullity_with_a_silent_head
 from symgauge import subject_of
 from symgauge.accounting import account
 from symgauge.architecture import Architecture, Latent, Rotary
@@ -89,7 +90,7 @@ def explained(a: Architecture) -> bool:
 @checks("true-drawn")
 def test_nothing_is_unexplained_in_drawn_architectures(evidence: EvidenceLog) -> None:
     kinds = SMALL + LARGE[: scale(0, len(LARGE))]
-    evidence.property(
+    drawn_ones = evidence.property(
         "exact nullity equals the formula and generators span the kernel, for architectures that Hypothesis draws",
         for_all(explained, a=drawn(kinds, scale(330, 600))),
         figures={"primes": list(DEFAULT_PRIMES), "seed": 0, "kinds": ", ".join(kinds)},
@@ -109,6 +110,10 @@ def test_nothing_is_unexplained_in_drawn_architectures(evidence: EvidenceLog) ->
         },
         cases=len(unbiased),
     )
+    evidence.control(
+        "a head of the rotary layer that writes nothing: more is free",
+        figures={"nullity": at_least(nullity_with_a_silent_head(unbiased[0], 1, batch=60), measured[0].nullity + 1)},
+    )
     # Without the residual-stream maps of a LLaMA-like model, d (d − 1) / 2 directions must turn up as unexplained.
     a = Architecture(
         d_model=4, heads=2, groups=1, d_k=2, d_v=3, d_ff=5, vocabulary=9, context=5, norm="rms", final_norm=True,
@@ -119,4 +124,5 @@ def test_nothing_is_unexplained_in_drawn_architectures(evidence: EvidenceLog) ->
         "the residual stream's rotations, $d(d-1)/2 = 6$, withheld from the families, show as unexplained",
         kind="exact",
         figures={"unexplained": equal(withheld, 6), "seed": 0},
+        of=drawn_ones,
     )
