@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from symgauge.claims.catalogue import PACKAGE, checks_folder
+from symgauge.claims.catalogue import PACKAGE, catalogue, checks_folder
 from symgauge.claims.declared import FILE
 
 SUPPORT = "support"
@@ -53,3 +53,9 @@ def test_checks_decide_claims_and_tests_of_helpers_do_not() -> None:
         decide = [any("checks(" in ast.unparse(decorator) for decorator in test.decorator_list) for test in tests]
         assert tests, f"{path} has no test"
         assert not any(decide) if path.parent.name == "tests" else all(decide), f"{path} mixes checks and tests"
+
+
+def test_every_claim_says_where_it_is_from() -> None:
+    claims = catalogue(checks_folder()).claims
+    assert [name for name, claim in claims.items() if not (claim.quote or claim.unseen or claim.own)] == []
+    assert [name for name, claim in claims.items() if len(claim.lines) != len(claim.quote)] == []
