@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from symgauge.claims.catalogue import PACKAGE, checks_folder
+from symgauge.claims.catalogue import PACKAGE, catalogue, checks_folder
 from symgauge.claims.declared import FILE
 from symgauge.sources import sources
 
@@ -70,3 +70,9 @@ def test_the_library_names_no_source() -> None:
     for path in (*LIBRARY.rglob("*.py"), *LIBRARY.rglob("*.toml"), *LIBRARY.rglob("*.json")):
         found = named.search(path.read_text(encoding="utf-8"))
         assert not found, f"{path} names a source: {found and found.group()}"
+
+
+def test_every_claim_says_where_it_is_from() -> None:
+    claims = catalogue(checks_folder()).claims
+    assert [name for name, claim in claims.items() if not (claim.quote or claim.unseen or claim.own)] == []
+    assert [name for name, claim in claims.items() if len(claim.lines) != len(claim.quote)] == []

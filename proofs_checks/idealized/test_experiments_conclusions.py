@@ -144,16 +144,20 @@ def test_constant_count(evidence: EvidenceLog) -> None:
 
 @checks("fig-2.b")
 def test_capacity(evidence: EvidenceLog) -> None:
-    true = {}
+    true, repeated = {}, set()
     for d, heads in ((8, 2), (16, 2), (24, 3), (32, 4)):
         _, s = sized(d, heads, 2)
         true[d] = sorted(set(s.right.tolist()))
+        repeated |= set(s.left.tolist())
     evidence.numeric(
         "P − rank of trained models by width",
         len({tuple(x) for x in true.values()}) == 1,
         figures={f"d={d}": x for d, x in true.items()},
         counterexample="$d = 8$: 788 and $d = 32$: 12,404, for the same task",
         cases=8,
+    )
+    evidence.control(
+        "rows − rank of the same models does not grow", figures={"rows − rank": equal(sorted(repeated), [4])}
     )
     classes = 2 * function_classes(2, 3)
     evidence.exact(

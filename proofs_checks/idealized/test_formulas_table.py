@@ -8,7 +8,7 @@ import sympy as sp
 
 from proofs_checks.idealized import dimension_formulas as formulas
 from proofs_checks.idealized.model import architecture
-from proofs_checks.idealized.reported import PARAMETERS, TABLE_1, TABLE_2, Row
+from proofs_checks.idealized.reported import FIGURE_2, PARAMETERS, TABLE_1, TABLE_2, Row
 from symgauge.claims import EvidenceLog, checks, equal
 from symgauge.symbolic.dimensions import L, V, d, h
 from symgauge.wiring import wire
@@ -51,6 +51,12 @@ def test_rows(evidence: EvidenceLog) -> None:
         figures={"parameters": equal(third.parameters, PARAMETERS)},
         only=ROWS[2],
     )
+    evidence.control(
+        "the smallest configuration is the same in Table 1 and in §5.3",
+        kind="audit",
+        figures={"parameters": equal(TABLE_1[0].parameters, FIGURE_2[TABLE_1[0].d])},
+        only=ROWS[2],
+    )
     at = {words: formulas.parameters().at(d=16, h=2, L=1, V=words) for words in (2, 3, 4)}
     vocabularies = sorted({words for _, words, *_ in TABLE_2})
     evidence.exact(
@@ -71,6 +77,9 @@ def test_caption(evidence: EvidenceLog) -> None:
         counterexample=r"row 3 ($P = 3{,}200$): $320/3200 = 0.1000$; row 4 ($P = 6{,}272$): $640/6272 = 0.1020$",
         figures={"ρ": [round(float(r), 4) for r in ratios]},
         cases=len(ratios) - 1,
+    )
+    evidence.control(
+        "by the same comparison rows 4 to 8 do fall", all(x > y for x, y in pairwise(ratios[3:])), kind="exact"
     )
     evidence.exact(
         "end points, and the vocabularies that the rows imply",

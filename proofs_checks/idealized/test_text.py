@@ -26,6 +26,11 @@ def test_configurations(evidence: EvidenceLog) -> None:
         on="correction",
     )
     values = [formulas.listed().at(d=row.d, h=row.heads, L=row.layers) for row in TABLE_1]
+    evidence.control(
+        f"rows of Table 2, “{TEXT.quote('four task configurations')}”",
+        kind="audit",
+        figures={"rows": equal(len(TABLE_2), 4)},
+    )
     evidence.exact(
         "every reported dimension is the value of (5)",
         figures={"dimensions": equal(values, [row.symmetries for row in TABLE_1])},

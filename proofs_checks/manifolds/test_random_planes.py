@@ -101,6 +101,8 @@ def test_dead_parameters(evidence: EvidenceLog) -> None:
         bool(share_in(delta, basis) == share_in(longer, padded)),
         on="correction",
     )
+    live = torch.cat([delta, torch.ones(5)])
+    evidence.control("parameters in use do", bool(share_in(delta, basis) != share_in(live, padded)), kind="exact")
 
 
 @checks("parameterization")

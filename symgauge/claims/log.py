@@ -123,12 +123,6 @@ class EvidenceLog:
             on="reproduction", **details | {"figures": {**details.get("figures", {}), **figures}},
         )  # fmt: skip
 
-    def missing(self, *what: str, **details: Any) -> Evidence:
-        """What the source leaves out, so that its experiment cannot be run again; at least one item."""
-        if not what:
-            raise InvalidInput("evidence.missing() needs at least one item that the source leaves out")
-        return self.add(Kind.AUDIT, "not stated: " + "; ".join(what), False, on="reproduction", **details)
-
     def add(
         self,
         kind: str,

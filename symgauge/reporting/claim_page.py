@@ -89,10 +89,14 @@ def _fold(title: str, records: Sequence[Evidence]) -> str:
 
 def _table(title: str, records: Sequence[Evidence]) -> str:
     if title == "Controls":
-        rows = [[record.kind, record.summary, outcome(record), figures(record)] for record in records]
+        rows = [[record.kind, _broken(record), outcome(record), figures(record)] for record in records]
         return md.table(["evidence", "what was broken", "outcome", "figures"], rows)
     rows = [[record.kind, record.bears_on, _tried(record), figures(record)] for record in records]
     return md.table(["evidence", "on the", "what was tried", "figures"], rows)
+
+
+def _broken(record: Evidence) -> str:
+    return f"{record.summary}. For: {'; '.join(record.of)}" if record.of else record.summary
 
 
 def _tried(record: Evidence) -> str:

@@ -59,7 +59,7 @@ COUNTER = {"counterexample": "$d = 1$"}
         ([audit(False), exact(False, **COUNTER)], {}, "refuted"),
         ([audit(True, on="reproduction")], {}, "reproduced"),
         ([audit(True, on="reproduction"), numeric(True, on="reproduction")], {}, "reproduced"),
-        ([audit(True, on="reproduction"), ("missing", ("seed",), {})], {}, "not-reproducible"),
+        ([audit(True, on="reproduction"), audit(False, on="reproduction")], {}, "not-reproducible"),
         # A condition is stated but nothing fails without it: then it holds as it stands.
         ([proof(True), proof(True, on="condition")], {"condition": "c"}, "holds"),
     ],

@@ -37,6 +37,15 @@ def ledger() -> Ledger:
     return Ledger.of([*entries, Entry.of(stopped, (), "the check was skipped")], "ci")
 
 
+def test_a_control_says_whose_it_is() -> None:
+    claim, log = make("other/a", "holds")
+    record = log.numeric("one error", True)
+    log.exact("a rank", True)
+    log.control("a break", True, of=record)
+    page = render(Ledger.of([Entry.of(claim, log.of(claim.id))], "ci"))["other/a.md"]
+    assert "a break. For: one error" in page
+
+
 def test_lines(ledger) -> None:
     texts = [line(entry) for entry in ledger.entries.values()]
     assert texts[0].split(maxsplit=4) == ["gauge/thm-1", "refuted", "exact", "numeric", "Fails because: $d = 1$"]
