@@ -16,6 +16,8 @@ from symgauge.symmetries import symbols as s
 from symgauge.symmetries.degenerate import DegenerateCase
 from symgauge.symmetries.examples import LATENT, PRE_LN, RMS
 from symgauge.symmetries.linear_attention import tokens_tell_keys_from_values
+from symgauge.symmetries.seen import seen_by_readers
+from symgauge.wiring import Attention, wire
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,17 @@ def _network(a: Architecture) -> int:
     return hidden * ((3 if a.gated else 2) * a.d_model + 1)
 
 
+def _few_tokens_for_normed_heads(a: Architecture) -> bool:
+    """Maps of queries and keys, gains and a scale, against what a token shows of its normed query and key."""
+    w = wire(a)
+    sub = next(w.sublayers())
+    if not _tables_alone(a) or not a.qk_norm or not isinstance(sub, Attention):
+        return False
+    seen = seen_by_readers(a, w)
+    rows = sum(seen[m.weight].linear + seen[m.weight].constant for m in (sub.query, sub.key))
+    return a.vocabulary * (a.d_k + 1) < a.d_k * (rows + 1) + 1
+
+
 def _few_tokens_for_a_form(a: Architecture) -> bool:
     return _tables_alone(a) and a.embedding_norm and a.tied and 2 * a.vocabulary < a.d_model * (a.d_model + 1) // 2 + 2
 
@@ -175,12 +188,7 @@ DEGENERATE_CASES = (
     ),
     DegenerateCase(
         "tokens are too few to fix the forms that query and key norms of a first layer see",
-        lambda a: (
-            _tables_alone(a)
-            and a.qk_norm
-            and a.latent is None
-            and a.vocabulary * (a.d_k + 1) < 2 * a.d_k * (a.d_model + 1)
-        ),
+        _few_tokens_for_normed_heads,
         example=_NORMED_HEADS.replace(vocabulary=7),
         beside=_NORMED_HEADS.replace(vocabulary=13),
     ),
