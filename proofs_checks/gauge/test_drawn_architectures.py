@@ -171,7 +171,7 @@ def test_nothing_is_unexplained_in_drawn_architectures(evidence: EvidenceLog) ->
     )
     evidence.control(
         "a head of the rotary layer that writes nothing: more is free",
-        figures={"nullity": at_least(nullity_with_a_silent_head(unbiased[0], 1, batch=60), measured[0].nullity + 1)},
+        figures={"nullity": at_least(nullity_with_a_silent_head(unbiased[0], 1, batch=60), floats[0].nullity + 1)},
     )
     # Without the residual-stream maps of a LLaMA-like model, d (d − 1) / 2 directions must turn up as unexplained.
     a = Architecture(

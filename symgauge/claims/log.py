@@ -13,6 +13,8 @@ from symgauge.claims.trial import Trial
 from symgauge.errors import InvalidInput
 
 Outcome = bool | None | EllipsisType
+NOT_STATED = "not stated"
+"""How evidence on what a source leaves out begins."""
 
 
 class EvidenceLog:
@@ -109,16 +111,16 @@ class EvidenceLog:
             raise InvalidInput(
                 "evidence.not_stated() needs what is left out, and for each the words that were searched for"
             )
-        shown = [f"{what} ({', '.join(f'“{term}”' for term in terms)})" for what, terms in searched.items()]
         said = {term: text.line(term) for terms in searched.values() for term in terms if text.count(term)}
-        figures = {f"“{term}” in line": line for term, line in said.items()}
+        sought = ", ".join(f"“{term}”" for terms in searched.values() for term in terms)
+        figures = {"searched for": sought, **{f"“{term}” in line": line for term, line in said.items()}}
         only = details.get("only", ())
         self.control(
             f"“{there}”, which is there, is found by the same search", bool(text.count(there)), kind="audit", only=only
         )
         return self.add(
             Kind.AUDIT,
-            f"not stated{f' in {part}' if part else ''}, by the words searched for: " + "; ".join(shown),
+            f"{NOT_STATED}{f' in {part}' if part else ''}: {'; '.join(searched)}",
             None if said else False,
             on="reproduction", **details | {"figures": {**details.get("figures", {}), **figures}},
         )  # fmt: skip

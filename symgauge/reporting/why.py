@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from symgauge.claims import Bearing, Entry, Evidence, Kind, Verdict
+from symgauge.claims.log import NOT_STATED
 from symgauge.reporting.figures import broken, named
 
 Line = tuple[str, str]
@@ -21,7 +22,6 @@ HOLDS = {
 }
 SHORTEST = 60
 """Characters before a semicolon that may end a line."""
-MISSING = "not stated: "
 END_OF_SENTENCE = re.compile(r"(?<=[^.\s]{2}[.;])\s")
 
 
@@ -92,11 +92,11 @@ def _reproduced(entry: Entry) -> list[Line]:
 
 def _not_reproducible(entry: Entry) -> list[Line]:
     missed = [record for record in _on(entry, Bearing.REPRODUCTION) if not record.outcome]
-    unstated = [record.summary.removeprefix(MISSING) for record in missed if record.summary.startswith(MISSING)]
-    differing = [record for record in missed if not record.summary.startswith(MISSING)]
+    silent = [record for record in missed if record.summary.startswith(NOT_STATED)]
+    differing = [record for record in missed if record not in silent]
     return [
         ("Reported against measured", _measured(differing)),
-        ("Not stated", "; ".join(unstated)),
+        ("Not stated", "; ".join(record.summary.removeprefix(NOT_STATED).strip(": ") for record in silent)),
         ("True instead", entry.claim.correction),
     ]
 

@@ -122,11 +122,12 @@ def test_what_is_not_stated_is_searched_for(text, searched, there, outcome, foun
     log = EvidenceLog([make(verdict="not-reproducible")])
     record = log.not_stated(text, searched, there=there)
     assert (record.outcome, record.bears_on) == (outcome, "reproduction")
-    assert all(f"“{term}”" in record.summary for terms in searched.values() for term in terms)
+    assert record.summary == "not stated: " + "; ".join(searched)
+    assert all(f"“{term}”" in record.figures["searched for"] for terms in searched.values() for term in terms)
     (control,) = (each for each in log.of("src/thm-1") if each.bears_on == "control")
     assert control.outcome is found
     if outcome is None:
-        assert record.figures == {"“batch size” in line": 2}
+        assert record.figures["“batch size” in line"] == 2
 
 
 @pytest.mark.parametrize("searched", [{}, {"the seed": ()}])
