@@ -35,16 +35,22 @@ def unreached(fibre: FibreDimension) -> list[str]:
 
 @cache
 def measured(a: Architecture) -> int | None:
-    """The exact nullity at a point where units are on both sides and every expert is chosen; None if none is found."""
-    for seed in ATTEMPTS:
-        subject = subject_of(a, seed=seed)
-        try:
-            fibre = dimension(subject.module, subject.inputs, seed=seed)
-        except Undecided:
-            continue
-        if not fibre.doubt and (a.experts is None or not unreached(fibre)):
-            return fibre.nullity
-    return None
+    """The exact nullity at a point where units are on both sides and every expert is chosen; None if none is found.
+
+    A rectified unit may be on at too few inputs to be seen whole: of two points the smaller nullity counts then.
+    """
+    found = (_at(a, seed) for seed in ATTEMPTS)
+    decided = (nullity for nullity in found if nullity is not None)
+    return min(decided, default=None) if a.activation in ("relu", "relu2") else next(decided, None)
+
+
+def _at(a: Architecture, seed: int) -> int | None:
+    subject = subject_of(a, seed=seed)
+    try:
+        fibre = dimension(subject.module, subject.inputs, seed=seed)
+    except Undecided:
+        return None
+    return None if fibre.doubt or (a.experts is not None and unreached(fibre)) else fibre.nullity
 
 
 def named(a: Architecture) -> list[str]:

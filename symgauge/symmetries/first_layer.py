@@ -119,6 +119,15 @@ def _few_tokens_for_normed_heads(a: Architecture) -> bool:
     return a.vocabulary * (a.d_k + 1) < a.d_k * (rows + 1) + 1
 
 
+def _few_inputs(a: Architecture) -> bool:
+    """Whether all that tokens can show, logits at every context, are hardly more numbers than there are parameters."""
+    span = a.context
+    if a.windows and all(a.windows):
+        span = min(span, 1 + sum(window - 1 for window in a.windows))
+    contexts = sum(a.vocabulary**length for length in range(1, span + 1)) if a.causal else span * a.vocabulary**span
+    return a.is_model and contexts * min(a.vocabulary, a.d_model) < 2 * wire(a).parameters
+
+
 def _few_tokens_for_a_form(a: Architecture) -> bool:
     return _tables_alone(a) and a.embedding_norm and a.tied and 2 * a.vocabulary < a.d_model * (a.d_model + 1) // 2 + 2
 
@@ -138,6 +147,7 @@ _NORMED_HEADS = Architecture(
     d_model=6, heads=1, d_k=4, d_v=4, vocabulary=7, context=3, key_bias=True, qk_norm=True, norm="layer",
     final_norm=True, tied=True,
 )  # fmt: skip
+_FEW_CONTEXTS = Architecture(2, 2, 5, 2, d_ff=5, vocabulary=4, context=5, windows=(2,), query_bias=True, head_bias=True)
 _LINEAR = RMS.replace(attention="linear", d_k=1, d_v=1, rotary=None)
 _NORMED_TABLE = RMS.replace(d_model=5, d_ff=0, gated=False, embedding_norm=True, final_norm=False, tied=True)
 _PARALLEL = PRE_LN.replace(placement="parallel", position_table=False, d_ff=2)
@@ -185,6 +195,12 @@ DEGENERATE_CASES = (
         _few_tokens_for_a_stream_read_once,
         example=RMS.replace(placement="parallel", final_norm=False, vocabulary=11, d_ff=2),
         beside=RMS.replace(placement="parallel", final_norm=False, vocabulary=29, d_ff=1),
+    ),
+    DegenerateCase(
+        "tokens and positions are too few for contexts that show all parameters",
+        _few_inputs,
+        example=_FEW_CONTEXTS,
+        beside=_FEW_CONTEXTS.replace(windows=()),
     ),
     DegenerateCase(
         "tokens are too few to fix the forms that query and key norms of a first layer see",

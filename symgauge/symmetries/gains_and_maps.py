@@ -82,4 +82,4 @@ def _gain_is_left(a: Architecture, w: Wiring, norm: Norm, mean_is_seen: bool) ->
     # A constant in a direction of its own stands beside ε: together they leave the size of the rest free.
     constant = biased and r < a.d_model
     r = min(r, a.d_model - (norm.kind == "layer"))
-    return a.d_model + constant > r * (r + 1) // 2 + r * mean_is_seen
+    return a.d_model + constant * (1 + mean_is_seen) > r * (r + 1) // 2 + r * mean_is_seen

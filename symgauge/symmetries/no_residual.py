@@ -36,6 +36,10 @@ def is_narrow(a: Architecture) -> bool:
     if a.placement.startswith("parallel"):
         return written + network_width(a) < a.d_model
     read = network_width(a) * (1 + a.gated)
+    if read and after_first_layer(a) and network_width(a) + a.ff_bias < a.d_model:
+        return True
+    if a.norm != "none":
+        return written < a.d_model
     constant = isinstance(sub, Attention) and seen_by_readers(a, w)[value.weight].constant
-    partly = written < a.d_model and (read > a.d_model or a.norm != "none" or after_first_layer(a))
-    return partly or 0 < read < a.d_v * (a.groups if constant else 1)
+    partly = written < a.d_model and (read > a.d_model or after_first_layer(a))
+    return partly or 0 < read < max(a.d_v * (a.groups if constant else 1), min(written, a.d_model + 1) - 1)
