@@ -101,6 +101,7 @@ ZERO: dict[str, Callable[[Tensor], Tensor]] = {
     "gates": lambda x: F.glu(x, -1) - x[..., :2] * torch.sigmoid(x[..., 2:]),
     "hard gates": lambda x: 6 * F.hardswish(x) - x * F.relu6(x + 3),
     "complex numbers turn": lambda x: torch.polar(x, x * 2).abs() ** 2 - x * x,
+    "complex powers": lambda x: (torch.complex(x, x * x) ** 2).real - x * x + x**4,
     "complex products": lambda x: ((torch.complex(x, x * x) * (0.3 - 1.7j)) / (0.3 - 1.7j)).imag - x * x,
     "scatter": lambda x: (
         x.scatter_reduce(1, torch.zeros(2, 3, 4, dtype=torch.long), x, "mean", include_self=False)[:, 0] - x.mean(1)

@@ -45,6 +45,11 @@ def test_a_constant_means_the_simple_fraction_it_is_nearest_to(numerator: int, d
         assert lifted.item() == meant.numerator * pow(meant.denominator, -1, modulus) % modulus
 
 
+def test_large_numbers_are_not_taken_for_fractions() -> None:
+    x = torch.tensor([2.0**21 + 1 / 3, -(2.0**30) / 7], dtype=torch.float64)
+    assert torch.equal(FIELD.lift(x).re, FIELD.lift(x, exact=True).re)
+
+
 @given(st.integers(0, 2**32))
 def test_a_random_float_is_no_simple_fraction(seed: int) -> None:
     x = torch.randn(50, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
@@ -134,6 +139,9 @@ def test_logarithms_are_odd_under_inversion() -> None:
     assert as_pairs(total) == [(0, 0)] * 100
     assert FIELD.log(FIELD.lift(torch.ones(1))).re.item() == 0
     assert len(set(as_pairs(FIELD.log(a)))) == 100
+    # One has the logarithm 0, and other real numbers, or numbers of real part one, have not.
+    some = FIELD.log(Residues(torch.tensor([1, 5, 1]), torch.tensor([0, 0, 3])))
+    assert FIELD.is_zero(some).tolist() == [True, False, False]
 
 
 def test_odd_elements_are_odd() -> None:
