@@ -14,7 +14,7 @@ from symgauge.arithmetic.finite_field import FiniteField
 from symgauge.arithmetic.jet import Calculus
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
 from tests.arithmetic import cases
-from tests.arithmetic.test_rules import CASES, X, Case
+from tests.arithmetic.test_rules import CASES, Case, X
 
 ALL = {**CASES, **cases.CASES}
 COARSE = {
