@@ -97,6 +97,7 @@ ZERO: dict[str, Callable[[Tensor], Tensor]] = {
     "one by one": lambda x: torch.logaddexp(x, x * x) - torch.log(x.exp() + (x * x).exp()),
     "quarter powers": lambda x: ((x * x + 1) ** 0.25) ** 4 - (x * x + 1) + ((x * x) ** 1.5) ** 2 - x**6,
     "powers of a parameter": lambda x: x ** torch.tensor([0, 1, 2, 5]) * x ** torch.tensor([3, 2, 1, -2]) - x**3,
+    "sums of logarithms": lambda x: (x * x + 1).log().sum((1, 2)).exp() - (x * x + 1).prod(1).prod(1),
     "products": lambda x: x.prod(1) - x.cumprod(1)[:, -1],
     "gates": lambda x: F.glu(x, -1) - x[..., :2] * torch.sigmoid(x[..., 2:]),
     "hard gates": lambda x: 6 * F.hardswish(x) - x * F.relu6(x + 3),

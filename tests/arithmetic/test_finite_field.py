@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symgauge.arithmetic.finite_field import FiniteField, Residues
+from symgauge.arithmetic.finite_field import FiniteField, Residues, _splitmix
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
 
 P = DEFAULT_PRIMES[0]
@@ -161,3 +161,13 @@ def test_fresh_elements_are_told_apart_by_either_part() -> None:
     assert torch.equal(fresh[0], FIELD.fresh(draw(100), "erf").re)
     for another in (FIELD.fresh(a, "tan"), FiniteField(P, seed=6).fresh(a, "erf")):
         assert not bool((another.re == fresh[0]).any())
+
+
+def test_every_bit_of_an_argument_reaches_every_bit_of_its_hash() -> None:
+    x = torch.randint(0, 2**31, (200,), generator=torch.Generator().manual_seed(0))
+    places = 1 << torch.arange(63)
+    for bit in range(31):
+        changed = (_splitmix(x) ^ _splitmix(x ^ (1 << bit)))[:, None] & places != 0
+        share = changed.double().mean(0)
+        assert float(share.min()) > 0.3
+        assert float(share.max()) < 0.7

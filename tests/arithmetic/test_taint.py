@@ -25,9 +25,9 @@ COARSE = {
 }  # fmt: skip
 
 
-def marked(run: Case, entry: int | None) -> Tensor:
+def marked(run: Case, entry: int | None, prime: int = DEFAULT_PRIMES[0]) -> Tensor:
     """Where the result is marked if that entry of the input is."""
-    calculus = Calculus(FiniteField(DEFAULT_PRIMES[0]))
+    calculus = Calculus(FiniteField(prime))
     x = calculus.variable(X.clone())
     if entry is not None:
         x = replace(x, taint=(torch.arange(X.numel()) == entry).reshape(X.shape))
@@ -47,3 +47,16 @@ def test_marked_is_what_depends_on_a_marked_entry(name: str) -> None:
         found, expected = marked(ALL[name], entry), depends[..., entry] | failed
         assert not bool((expected & ~found).any())
         assert name in COARSE or torch.equal(found, expected)
+
+
+def test_a_softmax_row_whose_sum_is_zero_is_marked_besides() -> None:
+    """Modulo a small prime that is often so."""
+
+    def run(x: Tensor) -> Tensor:
+        return torch.softmax(torch.cat([x * i for i in range(1, 60)]), -1)
+
+    by_itself, after = (marked(run, entry, prime=23).all(-1) for entry in (None, 5))
+    assert int(by_itself.sum()) > 2
+    rests = torch.zeros_like(by_itself)
+    rests[::2, 1] = True
+    assert torch.equal(after, by_itself | rests)
