@@ -45,8 +45,8 @@ def test_a_constant_means_the_simple_fraction_it_is_nearest_to(numerator: int, d
         assert lifted.item() == meant.numerator * pow(meant.denominator, -1, modulus) % modulus
 
 
-def test_large_numbers_are_not_taken_for_fractions() -> None:
-    x = torch.tensor([2.0**21 + 1 / 3, -(2.0**30) / 7], dtype=torch.float64)
+def test_large_numbers_and_large_denominators_make_no_simple_fractions() -> None:
+    x = torch.tensor([2.0**21 + 1 / 3, -(2.0**30) / 7, 1 / 10_001], dtype=torch.float64)
     assert torch.equal(FIELD.lift(x).re, FIELD.lift(x, exact=True).re)
 
 
