@@ -359,7 +359,7 @@ class Calculus(Arithmetic[Jet]):
             inherited = (x.taint & ~masked).any(dim, keepdim=True)
             row_taint = inherited if row_taint is None else inherited | row_taint
         taint = None if row_taint is None else row_taint & ~masked
-        node = self._node(x.shape, (x, Softmax(value, dim % max(x.shadow.dim(), 1))))
+        node = self._node(x.shape, (x, Softmax(value, dim % x.shadow.dim())))
         return Jet(value, shadow, node, taint, int(x.depends), x.slope + 3)
 
     def log_softmax(self, x: Jet, dim: int) -> Jet:

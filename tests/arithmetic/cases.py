@@ -514,7 +514,9 @@ CASES: dict[str, Case] = {
     ),
     "complex log": lambda x: torch.view_as_real(torch.log(torch.complex(x, x * x + 1)) ** -3),
     "complex powers": lambda x: torch.view_as_real(
-        torch.complex(x, x * x + 1) ** 0.5 + torch.reciprocal(torch.complex(x, x * x + 1))
+        torch.complex(x, x * x + 1) ** 0.5
+        + torch.reciprocal(torch.complex(x, x * x + 1))
+        + torch.complex(x, x * x + 1) ** 0
     ),
     "complex likes": lambda x: (
         (torch.ones_like(x + 0j) - (x + 1j) - torch.zeros_like(x + 0j)).abs() * (1 - x * 1j).real

@@ -97,10 +97,12 @@ ZERO: dict[str, Callable[[Tensor], Tensor]] = {
     "one by one": lambda x: torch.logaddexp(x, x * x) - torch.log(x.exp() + (x * x).exp()),
     "quarter powers": lambda x: ((x * x + 1) ** 0.25) ** 4 - (x * x + 1) + ((x * x) ** 1.5) ** 2 - x**6,
     "powers of a parameter": lambda x: x ** torch.tensor([0, 1, 2, 5]) * x ** torch.tensor([3, 2, 1, -2]) - x**3,
+    "sums of logarithms": lambda x: (x * x + 1).log().sum((1, 2)).exp() - (x * x + 1).prod(1).prod(1),
     "products": lambda x: x.prod(1) - x.cumprod(1)[:, -1],
     "gates": lambda x: F.glu(x, -1) - x[..., :2] * torch.sigmoid(x[..., 2:]),
     "hard gates": lambda x: 6 * F.hardswish(x) - x * F.relu6(x + 3),
     "complex numbers turn": lambda x: torch.polar(x, x * 2).abs() ** 2 - x * x,
+    "complex powers": lambda x: (torch.complex(x, x * x) ** 2).real - x * x + x**4,
     "complex products": lambda x: ((torch.complex(x, x * x) * (0.3 - 1.7j)) / (0.3 - 1.7j)).imag - x * x,
     "scatter": lambda x: (
         x.scatter_reduce(1, torch.zeros(2, 3, 4, dtype=torch.long), x, "mean", include_self=False)[:, 0] - x.mean(1)

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symgauge.arithmetic.finite_field import FiniteField, Residues
+from symgauge.arithmetic.finite_field import FiniteField, Residues, _splitmix
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
 
 P = DEFAULT_PRIMES[0]
@@ -43,6 +43,11 @@ def test_a_constant_means_the_simple_fraction_it_is_nearest_to(numerator: int, d
     for modulus, part in ((P, 0), ((P - 1) // 2, 2)):
         lifted = FIELD.lift(torch.tensor(numerator / denominator, dtype=torch.float64))[part]
         assert lifted.item() == meant.numerator * pow(meant.denominator, -1, modulus) % modulus
+
+
+def test_large_numbers_and_large_denominators_make_no_simple_fractions() -> None:
+    x = torch.tensor([2.0**21 + 1 / 3, -(2.0**30) / 7, 1 / 10_001], dtype=torch.float64)
+    assert torch.equal(FIELD.lift(x).re, FIELD.lift(x, exact=True).re)
 
 
 @given(st.integers(0, 2**32))
@@ -134,6 +139,9 @@ def test_logarithms_are_odd_under_inversion() -> None:
     assert as_pairs(total) == [(0, 0)] * 100
     assert FIELD.log(FIELD.lift(torch.ones(1))).re.item() == 0
     assert len(set(as_pairs(FIELD.log(a)))) == 100
+    # One has the logarithm 0, and other real numbers, or numbers of real part one, have not.
+    some = FIELD.log(Residues(torch.tensor([1, 5, 1]), torch.tensor([0, 0, 3])))
+    assert FIELD.is_zero(some).tolist() == [True, False, False]
 
 
 def test_odd_elements_are_odd() -> None:
@@ -153,3 +161,13 @@ def test_fresh_elements_are_told_apart_by_either_part() -> None:
     assert torch.equal(fresh[0], FIELD.fresh(draw(100), "erf").re)
     for another in (FIELD.fresh(a, "tan"), FiniteField(P, seed=6).fresh(a, "erf")):
         assert not bool((another.re == fresh[0]).any())
+
+
+def test_every_bit_of_an_argument_reaches_every_bit_of_its_hash() -> None:
+    x = torch.randint(0, 2**31, (200,), generator=torch.Generator().manual_seed(0))
+    places = 1 << torch.arange(63)
+    for bit in range(31):
+        changed = (_splitmix(x) ^ _splitmix(x ^ (1 << bit)))[:, None] & places != 0
+        share = changed.double().mean(0)
+        assert float(share.min()) > 0.3
+        assert float(share.max()) < 0.7

@@ -17,3 +17,21 @@ def test_places_that_are_the_same_count_once_where_asked(distinct: bool, above: 
     record.side("relu", distance, torch.tensor([[False]] * 4 + [[True]]).expand(5, 2))
     (sides,) = record.sides.values()
     assert (sides.above.tolist(), sides.below.tolist()) == (above, below)
+
+
+@pytest.mark.parametrize(
+    ("second", "above"), [((2, 5, 3), [20, 20, 20]), ((2, 4, 3), [18, 18, 18]), ((2, 4, 2), 46), ((3,), 33)]
+)
+def test_counts_are_kept_as_far_as_shapes_agree(second: tuple[int, ...], above: object) -> None:
+    """Numbers of routed tokens vary from run to run: units are told apart while there are as many."""
+    record = Record()
+    shapes = ((2, 5, 3), second)
+    for shape in shapes:
+        record.start(2)
+        record.side("relu", torch.ones(shape), None)
+    (sides,) = record.sides.values()
+    found = sides.above
+    if found.dim() == 2:
+        found = found.sum(0)
+    assert found.tolist() == above
+    assert int(sides.below.sum()) == 0

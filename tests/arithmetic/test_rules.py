@@ -93,6 +93,11 @@ CASES: dict[str, Case] = {
     "mean var": lambda x: x.mean(-1, keepdim=True) * x.var(1, keepdim=True) + x.var(-1, correction=0, keepdim=True),
     "mean of all": lambda x: x.mean() * x,
     "cumsum": lambda x: x.cumsum(1) * x + x[0, 0].cumsum(0),
+    "of one number": lambda x: (
+        x.sum().cumsum(0) * x
+        + (x.mean() * 2).softmax(0) * x.mean().log_softmax(-1)
+        + x.mean().amax(0) * x[0, 0, 0].amax()
+    ),
     "pow": lambda x: x.pow(3) + x**2 + (x * x + 1).pow(-2) + (x * x + 1) ** 0.5 + (x * x + 1) ** -0.5,
     "sqrt rsqrt": lambda x: (x * x + 1).sqrt() * (x * x + 2).rsqrt(),
     "exp log": lambda x: x.exp() * (x * x + 0.5).log(),

@@ -98,3 +98,26 @@ def test_rounding_is_not_recorded(given, kept) -> None:
     """A value far below its bound differs from machine to machine, and by the place of a tensor in memory."""
     assert figure("x", given) == replace(given, value=kept)
     assert figure("x", given).ok is given.ok
+
+
+@pytest.mark.parametrize(
+    ("bounded", "inside"),
+    [
+        (at_most(0.09, 1), True),
+        (at_most(0.0, 1.0), True),
+        (at_most(0.125, 1.25), False),  # just a tenth of the bound
+        (at_most(-0.5, 1.0), False),
+        (at_most(0, 1), False),
+        (at_least(0.01, 1.0), False),
+        (equal(0.01, 1.0), False),
+        (at_most("nan", 1.0), False),
+    ],
+)
+def test_a_float_below_a_tenth_of_its_upper_bound_is_well_inside(bounded, inside) -> None:
+    assert bounded.is_well_inside is inside
+
+
+def test_values_well_inside_are_recorded_to_a_power_of_ten() -> None:
+    assert at_most(2.1e-15, 1e-12).recorded() == at_most(1e-14, 1e-12)
+    for kept in (at_most(0.0, 1e-12), at_most(2e-13, 1e-12), at_most(2e-12, 1e-12), equal(3, 4), at_least(2.5, 1)):
+        assert kept.recorded() == kept

@@ -140,8 +140,9 @@ rule(aten.min.default)(_over_all(False))
 
 @rule(aten.amax)
 def _amax(c: Arithmetic, x: Element, dim: Any = (), keepdim: bool = False) -> Element:
-    dims = [dim] if isinstance(dim, int) else list(dim) or list(range(x.shadow.dim()))
-    for d in sorted((d % x.shadow.dim() for d in dims), reverse=True):
+    n = x.shadow.dim()
+    dims = ([dim] if isinstance(dim, int) else list(dim) or list(range(n))) if n else []
+    for d in sorted((d % n for d in dims), reverse=True):
         x = _along(True)(c, x, d, keepdim)[0]
     return x
 
