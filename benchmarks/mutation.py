@@ -202,7 +202,7 @@ class Tried(NamedTuple):
     outcome: str
 
 
-class Trial:
+class PropertyRun:
     """Tries the mutants of one group and appends what became of them to the results."""
 
     def __init__(self, group: Group, results: Path, telling: Counter[str], folder: Path) -> None:
@@ -356,7 +356,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             if open_:
                 telling = Counter(by for _, by in known.values() if by)
-                Trial(group, arguments.results, telling, Path(folder)).run(open_)
+                PropertyRun(group, arguments.results, telling, Path(folder)).run(open_)
         known = read(arguments.results)
         tried[group.name] = [Tried(m, EQUIVALENT if m.key in same else known[m.key][0]) for m in sample]
     size = "--all" if arguments.all else f"--sample {arguments.sample}"

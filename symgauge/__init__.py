@@ -45,10 +45,10 @@ _HOMES = {
     "equivalent_layers": "symgauge.algorithms",
     "expand": "symgauge.algorithms",
     "project_gradient": "symgauge.algorithms",
-    "rule": "symgauge.arithmetic.carrier",
+    "rule": "symgauge.arithmetic.wrapper_tensor",
     "subject_of": "symgauge.subjects",
-    "supported": "symgauge.arithmetic.carrier",
-    "wire": "symgauge.wiring",
+    "supported": "symgauge.arithmetic.wrapper_tensor",
+    "graph_of": "symgauge.model_graph",
     "with_layers": "symgauge.algorithms",
 }
 __all__ = sorted([*_HOMES, "__version__"])

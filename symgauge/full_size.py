@@ -14,10 +14,10 @@ from sympy import Expr, Integer
 
 from symgauge.architecture import Architecture
 from symgauge.claimed import Claimed, claimed_by_sources
+from symgauge.model_graph import graph_of
 from symgauge.symmetries import Output, families
 from symgauge.symmetries.first_layer import surpluses
 from symgauge.symmetries.symbols import evaluate
-from symgauge.wiring import wire
 
 _LAYERS = 4
 """Enough that a first and a last layer of another kind are a minority."""
@@ -91,7 +91,7 @@ def full_size(architecture: Architecture, output: Output = "logits") -> FullSize
     return FullSize(
         architecture=a,
         output=output,
-        parameters=wire(a).parameters,
+        parameters=graph_of(a).parameters,
         families=tuple(Share(f.name, f.title, formula, evaluate(formula, a)) for f, formula in shares),
         surplus=tuple(Share(x.name, x.title, x.difference, more) for x, more in extra if more > 0),
         claimed=claimed_by_sources(a),

@@ -10,17 +10,17 @@ from torch import Tensor
 
 import symgauge.arithmetic.rules  # noqa: F401  (registers the rule table)
 from symgauge.architecture import Architecture
-from symgauge.arithmetic.carrier import Carrier, wrap
 from symgauge.arithmetic.finite_field import FiniteField
-from symgauge.arithmetic.jet import Calculus, Jet
 from symgauge.arithmetic.tape import push
+from symgauge.arithmetic.traced_value import Calculus, TracedValue
+from symgauge.arithmetic.wrapper_tensor import WrapperTensor, wrap
 from symgauge.checks import did_you_mean, is_integer, listed, shown
 from symgauge.errors import InvalidInput, SymgaugeError
 from symgauge.layout import Layout
+from symgauge.model_graph import ModelGraph
 from symgauge.symmetries import group
 from symgauge.symmetries.base import Output, Site, Symmetry
 from symgauge.symmetries.finding import continuous_families
-from symgauge.wiring import Wiring
 
 
 @dataclass(frozen=True)
@@ -77,20 +77,20 @@ def _check_family(family: object) -> None:
 
 
 def generators(
-    family: Symmetry, a: Architecture, w: Wiring, layout: Layout, theta: Tensor, arithmetic: FiniteField
+    family: Symmetry, a: Architecture, graph: ModelGraph, layout: Layout, theta: Tensor, arithmetic: FiniteField
 ) -> Tensor:
     """Tangent vectors (coordinates, P) of a family at ``theta``, as residues: its action's derivative at x = 0.
 
     Raises InvalidInput where the layout lacks roles that the family moves.
     """
-    found = generators_where_possible(family, a, w, layout, theta, arithmetic)
+    found = generators_where_possible(family, a, graph, layout, theta, arithmetic)
     if found.missing:
         raise InvalidInput(f"family {family.name!r} needs {listed(found.missing, 'and')}, which the layout lacks")
     return found.vectors
 
 
 def generators_where_possible(
-    family: Symmetry, a: Architecture, w: Wiring, layout: Layout, theta: Tensor, arithmetic: FiniteField
+    family: Symmetry, a: Architecture, graph: ModelGraph, layout: Layout, theta: Tensor, arithmetic: FiniteField
 ) -> Generators:
     """As :func:`generators`, at those places of the family whose roles are in the layout.
 
@@ -103,19 +103,19 @@ def generators_where_possible(
     # The shift is added in exact arithmetic: θ + 1 in float64 would round, and be another point.
     roles = {n: point[s.index] + s.shift if s.shift else point[s.index] for n, s in layout.slots.items()}
     blocks, missing = [], []
-    for site in family.sites(a, w):
+    for site in family.sites(a, graph):
         if not isinstance(site, Site) or not is_integer(site.coordinates):
             raise InvalidInput(f"family {family.name!r}: sites must be a list of symgauge.symmetries.Site")
         if not site.coordinates:
             continue
         origin = torch.zeros(site.coordinates, dtype=torch.float64, device=theta.device)
         x = calculus.variable(origin)
-        moved = _act(family, site, roles, wrap(x, calculus), w)
+        moved = _act(family, site, roles, wrap(x, calculus), graph)
         if isinstance(moved, str):
             missing.append(moved)
             continue
         block = torch.zeros((site.coordinates, layout.size), dtype=torch.int64, device=theta.device)
-        changed = {name: value.jet for name, value in moved.items() if value is not roles[name]}  # type: ignore[attr-defined]
+        changed = {name: value.element for name, value in moved.items() if value is not roles[name]}  # type: ignore[attr-defined]
         for name, tangent in _tangents(x, changed, arithmetic).items():
             index = layout.slots[name].index.flatten().to(theta.device)
             block[:, index] = tangent.reshape(site.coordinates, -1)
@@ -124,16 +124,18 @@ def generators_where_possible(
     return Generators(torch.cat([empty, *blocks]), tuple(dict.fromkeys(missing)))
 
 
-def _act(family: Symmetry, site: Site, roles: Mapping[str, Tensor], x: Tensor, w: Wiring) -> Mapping[str, Tensor] | str:
+def _act(
+    family: Symmetry, site: Site, roles: Mapping[str, Tensor], x: Tensor, graph: ModelGraph
+) -> Mapping[str, Tensor] | str:
     """The roles that a place moves, or the name of one that it needs and the layout lacks."""
     try:
         with torch.no_grad():
             moved = site.act(dict(roles), x)
     except KeyError as error:
         role = error.args[0] if error.args else ""
-        if role in w.shapes:
+        if role in graph.shapes:
             return str(role)
-        near = did_you_mean(role, {**roles, **w.shapes})
+        near = did_you_mean(role, {**roles, **graph.shapes})
         raise InvalidInput(f"family {family.name!r} asks for a role {shown(role)} that there is not{near}") from error
     except SymgaugeError:
         raise
@@ -141,19 +143,19 @@ def _act(family: Symmetry, site: Site, roles: Mapping[str, Tensor], x: Tensor, w
         text = next(iter(str(error).splitlines()), "")
         said = f"family {family.name!r}: its action raised {type(error).__name__}: {text}"
         for role, value in roles.items():
-            if (usual := w.shapes.get(role, value.shape)) != (shape := tuple(value.shape)):
+            if (usual := graph.shapes.get(role, value.shape)) != (shape := tuple(value.shape)):
                 said += f"; role {role!r} has shape {shape}, in this architecture it is {usual}"
                 break
         raise InvalidInput(said) from error
     if not isinstance(moved, Mapping):
         raise InvalidInput(f"family {family.name!r}: its action must return a dict of roles, not {shown(moved)}")
     for role, value in moved.items():
-        if role not in roles and role in w.shapes:
+        if role not in roles and role in graph.shapes:
             return role
         if role not in roles:
-            near = did_you_mean(role, {**roles, **w.shapes})
+            near = did_you_mean(role, {**roles, **graph.shapes})
             raise InvalidInput(f"family {family.name!r} moves a role {shown(role)} that there is not{near}")
-        if not isinstance(value, Carrier):
+        if not isinstance(value, WrapperTensor):
             raise InvalidInput(
                 f"family {family.name!r}: role {role!r} after its action is {type(value).__name__}; compute it from "
                 "the roles and coordinates given, by torch operations"
@@ -166,11 +168,11 @@ def _act(family: Symmetry, site: Site, roles: Mapping[str, Tensor], x: Tensor, w
     return moved
 
 
-def _tangents(x: Jet, values: Mapping[str, Jet], arithmetic: FiniteField) -> dict[str, Tensor]:
+def _tangents(x: TracedValue, values: Mapping[str, TracedValue], arithmetic: FiniteField) -> dict[str, Tensor]:
     """Derivatives (coordinates, *shape) of those values that move with the coordinates ``x``."""
     assert x.node is not None
-    named = {name: jet.node for name, jet in values.items() if jet.node is not None}
-    found = push(arithmetic, {x.node: arithmetic.identity(len(x.shadow), x.shadow.device)}, list(named.values()))
+    named = {name: element.node for name, element in values.items() if element.node is not None}
+    found = push(arithmetic, {x.node: arithmetic.identity(len(x.reference), x.reference.device)}, list(named.values()))
     result = {}
     for name, tangent in zip(named, found, strict=True):
         if tangent is not None:

@@ -18,6 +18,7 @@ from symgauge.checks import check_seed, shown
 from symgauge.errors import InvalidInput
 from symgauge.exact.probes import Arrays, Inputs
 from symgauge.layout import Layout, flatten
+from symgauge.model_graph import graph_of
 from symgauge.numeric.controls import ControlHeld, required_change
 from symgauge.numeric.error_model import Function, Roles, conditions, longest_sum, relative_error
 from symgauge.numeric.inputs import random_element
@@ -26,7 +27,6 @@ from symgauge.plain import float64, prepare, run
 from symgauge.private import private_copy
 from symgauge.subjects.inputs import natural_inputs
 from symgauge.symmetries.base import DiscreteSymmetry, Family, Symmetry
-from symgauge.wiring import wire
 
 BATCH = 8
 """Inputs on which functions are compared."""
@@ -92,7 +92,7 @@ def assert_invariant(
     before, element = layout.read(flatten(module)[0]), random_element(family, architecture, seed)
 
     def act(roles: Roles, x: Any) -> Mapping[str, Tensor]:
-        return {**roles, **family.act(architecture, wire(architecture), roles, x)}
+        return {**roles, **family.act(architecture, graph_of(architecture), roles, x)}
 
     try:
         after = act(before, element)

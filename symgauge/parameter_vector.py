@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from symgauge.architecture import Architecture
-from symgauge.wiring import wire
+from symgauge.model_graph import graph_of
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class ParameterVector:
 
     @classmethod
     def of(cls, what: Architecture | nn.Module) -> ParameterVector:
-        """Of an architecture's roles in the order of its wiring, or a module's parameters, tied ones once."""
+        """Of an architecture's roles in the order of its graph, or a module's parameters, tied ones once."""
         if isinstance(what, Architecture):
-            return cls(wire(what).shapes)
+            return cls(graph_of(what).shapes)
         return cls({name: tuple(p.shape) for name, p in what.named_parameters()})
 
     @property

@@ -10,7 +10,7 @@ import difflib
 
 from symgauge.architecture import Architecture, Experts, Latent, Rotary
 from symgauge.errors import InvalidInput
-from symgauge.wiring import wire
+from symgauge.model_graph import graph_of
 from symgauge.zoo import families
 from symgauge.zoo.parts.family import Family
 
@@ -98,7 +98,7 @@ def scaled_down(architecture: Architecture) -> Architecture:
     original; sizes are as distinct as that allows. Architectures that are small already come back unchanged.
     """
     a = architecture
-    if wire(a).parameters <= _SMALL:
+    if graph_of(a).parameters <= _SMALL:
         return a
     layers = min(small_depth(a), a.layers)
     if a.groups == a.heads:

@@ -58,7 +58,10 @@ def query_key(broken: bool) -> Made:
 def test_lone_attention_is_explained_by_its_two_families() -> None:
     result = account(ATTENTION)
     assert result.complete
-    assert {f.name: (f.dimension, f.gain) for f in result.families} == {"query-key": (18, 18), "value-output": (8, 8)}
+    assert {f.name: (f.dimension, f.new_directions) for f in result.families} == {
+        "query-key": (18, 18),
+        "value-output": (8, 8),
+    }
     assert result.as_dict()["unexplained"] == 0
 
 
@@ -83,13 +86,13 @@ def test_a_family_left_out_is_missed() -> None:
     assert result.unexplained == 18
     pair = tuple(NAMES[part].replace(".", "__") for part in ("query", "key"))
     assert set(result.tensors) == set(pair)
-    assert [(found.tensors, found.dimension, found.gain) for found in result.sets] == [(pair, 18, 18)]
+    assert [(found.tensors, found.dimension, found.new_directions) for found in result.sets] == [(pair, 18, 18)]
     assert result.left == 0
 
 
 def test_only_the_families_asked_for() -> None:
     result = account(ATTENTION, families=["value-output", "key-bias"])
-    assert [(f.name, f.gain) for f in result.families] == [("value-output", 8)]
+    assert [(f.name, f.new_directions) for f in result.families] == [("value-output", 8)]
     assert (result.explained, result.unexplained) == (8, 18)
 
 
@@ -127,7 +130,7 @@ def test_rotary_commutants(rotary: Rotary, expected: int) -> None:
     a = Architecture(d_model=5, heads=3, groups=1, d_k=4, d_v=2, residual=False, context=4, rotary=rotary)
     result = account(a)
     assert result.complete
-    assert {f.name: f.gain for f in result.families} == {"query-key": expected, "value-output": 4}
+    assert {f.name: f.new_directions for f in result.families} == {"query-key": expected, "value-output": 4}
 
 
 def test_probabilities_free_the_unembedding_shift() -> None:
@@ -168,7 +171,7 @@ def test_the_part_of_a_family_that_holds_is_counted_and_said() -> None:
     module, layout = gated()
     result = account(Subject(module, natural_inputs(ATTENTION), ATTENTION, layout))
     share = {f.name: f for f in result.families}["value-output"]
-    assert (share.directions, share.dimension, share.gain, share.violations) == (8, 4, 4, 4)
+    assert (share.directions, share.dimension, share.new_directions, share.violations) == (8, 4, 4, 4)
     assert result.notes == ("of value-output's 8 directions 4 hold",)
     assert (result.fibre.nullity, result.unexplained, result.decided) == (22, 0, False)
 
@@ -187,7 +190,7 @@ def test_families_whose_roles_are_missing_are_skipped_and_named() -> None:
     fewer = Layout({r: slot for r, slot in layout.slots.items() if r != NAMES["key"]}, layout.size, layout.names)
     result = account(dataclasses.replace(subject, layout=fewer))
     assert result.skipped == {"query-key": (NAMES["key"],)}
-    assert {f.name: f.gain for f in result.families} == {"query-key": 0, "value-output": 8}
+    assert {f.name: f.new_directions for f in result.families} == {"query-key": 0, "value-output": 8}
     assert (result.unexplained, result.decided) == (18, True)
     (note,) = result.notes
     assert note == f"query-key is counted only where it does without {NAMES['key']!r}, which the layout lacks"
@@ -199,8 +202,8 @@ def test_a_family_is_counted_where_its_roles_are() -> None:
     gone, layout = NAMES["key"], subject.layout
     fewer = Layout({role: slot for role, slot in layout.slots.items() if role != gone}, layout.size, layout.names)
     whole, part = (account(dataclasses.replace(subject, layout=each)) for each in (layout, fewer))
-    assert {f.name: f.gain for f in whole.families}["query-key"] == 36
-    assert {f.name: f.gain for f in part.families}["query-key"] == 18
+    assert {f.name: f.new_directions for f in whole.families}["query-key"] == 36
+    assert {f.name: f.new_directions for f in part.families}["query-key"] == 18
     assert part.skipped == {"query-key": (gone,)}
 
 
@@ -220,13 +223,13 @@ def test_a_module_without_an_architecture_explains_itself() -> None:
     result = account(Loose(), Vectors(1, 4))
     assert result.architecture is None
     assert result.families == ()
-    assert [(s.tensors, s.dimension, s.gain) for s in result.sets] == [(("a", "b"), 4, 4), (("c", "e"), 3, 3)]
+    assert [(s.tensors, s.dimension, s.new_directions) for s in result.sets] == [(("a", "b"), 4, 4), (("c", "e"), 3, 3)]
     assert (result.explained, result.unexplained, result.left) == (7, 0, 0)
     assert result.complete
     assert "Loose is not a transformers model" in result.notes[0]
     data = result.as_dict()
     assert data["architecture"] is None
-    assert data["tensor_sets"][0] == {"tensors": ["a", "b"], "dimension": 4, "gain": 4}  # type: ignore[index]
+    assert data["tensor_sets"][0] == {"tensors": ["a", "b"], "dimension": 4, "new_directions": 4}  # type: ignore[index]
 
 
 def test_what_may_lie_in_either_of_several_tensors_is_named() -> None:
@@ -381,4 +384,4 @@ def test_a_norm_offset_stands_in_for_a_value_bias(d_model: int, d_v: int, free: 
     )  # fmt: skip
     result = account(a)
     assert result.complete
-    assert sum(f.gain for f in result.families if f.name == "value-bias") == free
+    assert sum(f.new_directions for f in result.families if f.name == "value-bias") == free

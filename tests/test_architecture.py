@@ -12,7 +12,7 @@ import pytest
 from symgauge.architecture import Architecture, Experts, Latent, Rotary
 from symgauge.errors import InvalidInput
 from symgauge.fields import check_fields
-from symgauge.wiring import wire
+from symgauge.model_graph import graph_of
 
 SIZES: dict[str, Any] = {"d_model": 4, "heads": 2, "d_k": 2, "d_v": 2}
 VALID: dict[type, dict[str, Any]] = {
@@ -133,16 +133,16 @@ def test_what_makes_sense_is_taken() -> None:
     assert a.groups == 2
 
 
-def test_a_wiring_is_its_callers_own() -> None:
+def test_a_graph_is_its_callers_own() -> None:
     a = Architecture(d_model=4, heads=2, d_k=2, d_v=2)
-    before = wire(a)
-    wire(a).shapes.clear()
-    assert wire(a) == before
-    assert wire(a.replace(value_bias=True)) != before
+    before = graph_of(a)
+    graph_of(a).shapes.clear()
+    assert graph_of(a) == before
+    assert graph_of(a.replace(value_bias=True)) != before
 
 
 def test_all_that_an_architecture_says_counts() -> None:
-    """Wirings and accounts are kept by ==: it leaves nothing out, nor does the hash."""
+    """Graphs and accounts are kept by ==: it leaves nothing out, nor does the hash."""
     for kind in (Architecture, Rotary, Latent, Experts):
         assert [f.name for f in dataclasses.fields(kind) if not f.compare or f.hash is not None] == []
     a = Architecture(**SIZES)

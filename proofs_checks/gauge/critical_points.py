@@ -11,10 +11,10 @@ from torch.func import grad
 
 from symgauge.architecture import Architecture
 from symgauge.errors import InvalidInput, Undecided
+from symgauge.model_graph import Attention, Map, graph_of
 from symgauge.numeric.gaps import RankWithGap, rank_with_gap, visible_lengths
 from symgauge.numeric.invariance import function_of
 from symgauge.parameter_vector import ParameterVector
-from symgauge.wiring import Attention, Map, wire
 
 Loss = Callable[[Tensor], Tensor]
 """θ (P,) → a number."""
@@ -117,7 +117,7 @@ def gauge_path(architecture: Architecture, parameters: Mapping[str, Tensor], see
     def random(n: int) -> Tensor:
         return torch.randn((groups, n, n), generator=generator, dtype=torch.float64) / n
 
-    for sub in wire(architecture).sublayers():
+    for sub in graph_of(architecture).sublayers():
         if isinstance(sub, Attention):
             directions.append((sub, random(architecture.d_k), random(architecture.d_v)))
     share = torch.arange(architecture.heads) // (architecture.heads // groups)

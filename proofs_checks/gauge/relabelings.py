@@ -17,7 +17,7 @@ from proofs_checks.gauge.shared_heads import KEY, OUTPUT, QUERY, VALUE, relabell
 from proofs_checks.support.algebra import group
 from proofs_checks.support.exact_function import ExactFunction
 from symgauge.architecture import Rotary
-from symgauge.arithmetic.carrier import Carrier
+from symgauge.arithmetic.wrapper_tensor import WrapperTensor
 from symgauge.claims import EvidenceLog, equal
 from symgauge.models.reference import forward
 
@@ -29,7 +29,7 @@ def relabelings(heads: int, groups: int) -> list[Relabeling]:
     return list(product(permutations(range(heads)), permutations(range(groups))))
 
 
-def wiring(heads: int, groups: int) -> tuple[int, ...]:
+def grouping(heads: int, groups: int) -> tuple[int, ...]:
     """m: the group of each head, for groups of equal size."""
     return tuple(i // (heads // groups) for i in range(heads))
 
@@ -48,7 +48,7 @@ class EnumeratedLayer:
 
     def __init__(self, heads: int, groups: int, rotary: Rotary | None = None) -> None:
         architecture = shared((7, heads, groups, rotary.channels if rotary else 2, 3), rotary)
-        self.wiring = wiring(heads, groups)
+        self.grouping = grouping(heads, groups)
         self.function = ExactFunction(architecture)
         self.prime = self.function.calculus.field.p
         alone = architecture.replace(heads=1, groups=1)
@@ -65,13 +65,13 @@ class EnumeratedLayer:
     def keeps(self, relabeling: Relabeling) -> bool:
         """Whether head i, now with the queries of σ(i) and the keys of τ(m(i)), gives the same sum over heads."""
         sigma, tau = relabeling
-        read = torch.tensor([tau[r] for r in self.wiring])
+        read = torch.tensor([tau[r] for r in self.grouping])
         return bool(torch.equal(self.heads[torch.tensor(sigma), read].sum(0) % self.prime, self.values))
 
     def keeps_with_wiring(self, relabeling: Relabeling) -> bool:
         """The same with m relabelled along, so that the queries of σ(i) read the keys they always read."""
         sigma, tau = relabeling
-        read = torch.tensor([tau[r] for r in wiring_along(self.wiring, relabeling)])
+        read = torch.tensor([tau[r] for r in wiring_along(self.grouping, relabeling)])
         return bool(torch.equal(self.heads[torch.tensor(sigma), read].sum(0) % self.prime, self.values))
 
     def keeps_in_full(self, relabeling: Relabeling) -> bool:
@@ -82,8 +82,8 @@ class EnumeratedLayer:
 
 def residues(output: Tensor) -> Tensor:
     """The residues mod p of an exact output (no square root occurs in a lone attention layer)."""
-    assert isinstance(output, Carrier)
-    value = output.jet.value
+    assert isinstance(output, WrapperTensor)
+    value = output.element.value
     if value.im is not None:
         raise AssertionError("a lone attention layer should stay in GF(p)")
     return value.re.flatten()
@@ -121,11 +121,11 @@ def record_enumeration(
     for heads, groups in shapes:
         layer, pairs = EnumeratedLayer(heads, groups, rotary), relabelings(heads, groups)
         found = {pair for pair in pairs if layer.keeps(pair)}
-        fixing = set(group.stabiliser(layer.wiring))
+        fixing = set(group.stabiliser(layer.grouping))
         sample = [*rng.sample(sorted(found), 1), *rng.sample(pairs, 2)]
         agreed += [layer.keeps_in_full(pair) == (pair in found) for pair in sample]
         exactly.append(found == fixing)
-        symbolic.append(kept_on_symbols(pairs, layer.wiring) == (fixing, len(pairs)))
+        symbolic.append(kept_on_symbols(pairs, layer.grouping) == (fixing, len(pairs)))
         kept.append(len(found))
         claimed.append(len(pairs))
         expected.append(factorial(heads // groups) ** groups * factorial(groups))
@@ -160,10 +160,10 @@ def record_enumeration(
         cases=sum(claimed),
     )
     heads, groups = next(s for s in shapes if s[1] > 1)
-    everything, tried = kept_on_symbols(relabelings(heads, groups), wiring(heads, groups), equal_groups=True)
+    everything, tried = kept_on_symbols(relabelings(heads, groups), grouping(heads, groups), equal_groups=True)
     evidence.control(
         "when all groups have the same keys and values, every relabeling keeps the multiset",
         len(everything) == tried,
         kind="proof",
-        figures={"kept": len(everything), "stabiliser": group.stabiliser_order(wiring(heads, groups))},
+        figures={"kept": len(everything), "stabiliser": group.stabiliser_order(grouping(heads, groups))},
     )

@@ -48,7 +48,7 @@ def group_element(a: Architecture, roles: Roles, seed: int, of_group: Callable[[
 
 
 def relabelled(roles: Roles, sigma: tuple[int, ...], tau: tuple[int, ...]) -> Roles:
-    """Query heads (with their outputs) renumbered by σ, groups by τ; the wiring m stays."""
+    """Query heads (with their outputs) renumbered by σ, groups by τ; the grouping m stays."""
     order, groups = torch.tensor(sigma), torch.tensor(tau)
     by_head = {role: roles[role].index_select(0, order) for role in (QUERY, OUTPUT)}
     return by_head | {role: roles[role].index_select(0, groups) for role in (KEY, VALUE)}

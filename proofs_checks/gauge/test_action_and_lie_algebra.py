@@ -77,9 +77,9 @@ def test_invariance(evidence: EvidenceLog) -> None:
 
     fixed: dict[str, Any] = {"attention": "softmax", "rotary": None, "groups": 0, "residual": False}
     drawn = sg.architectures(kinds=["attention"], max_parameters=300, max_layers=1, **fixed, **NO_BIAS)
-    trial = for_all(keeps, a=drawn, seed=st.integers(0, 999))
+    run = for_all(keeps, a=drawn, seed=st.integers(0, 999))
     evidence.property(
-        "drawn layers and elements in float64", trial, figures={"largest observed / allowed": at_most(worst, 1.0)}
+        "drawn layers and elements in float64", run, figures={"largest observed / allowed": at_most(worst, 1.0)}
     )
     evidence.control(r"$A^{-1}$ for $A^{-\top}$ on drawn layers", figures={"smallest change": at_least(weakest, 1e-6)})
 

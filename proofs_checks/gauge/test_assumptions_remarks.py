@@ -68,10 +68,10 @@ def test_norm_before_the_output_map(evidence: EvidenceLog) -> None:
         worst = max(worst, relative_change(a, seed, element, normed=False))
         return change > 1e-3
 
-    trial = for_all(breaks, h=st.integers(2, 4), v=st.integers(2, 4), seed=st.integers(0, 999))
+    run = for_all(breaks, h=st.integers(2, 4), v=st.integers(2, 4), seed=st.integers(0, 999))
     evidence.property(
         r"drawn layers with the norm before $W_O$ and general $C_i$ of determinant $-1$: the output changes",
-        trial,
+        run,
         figures={"smallest change": at_least(weakest, 1e-3)},
     )
     evidence.control("the same elements without the norm change nothing", figures={"change": at_most(worst, 1e-11)})

@@ -16,9 +16,9 @@ from proofs_checks.support.small_architectures import ALONE
 from proofs_checks.support.symbolic_evidence import is_zero
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, checks, equal
+from symgauge.model_graph import graph_of
 from symgauge.presets import preset
 from symgauge.symbolic.instances import general_matrix
-from symgauge.wiring import wire
 
 # Abstract and §2.1: the models the family is said to encompass, as published configurations (gpt2-xl stands for the
 # shape of GPT-3, whose configuration has no file).
@@ -136,11 +136,11 @@ def test_relaxed_assumption(evidence: EvidenceLog) -> None:
         cases=2,
     )
     a = shared(SIZES[0])
-    keys = [name for name in wire(a).shapes if name.endswith("key.weight")]
+    keys = [name for name in graph_of(a).shapes if name.endswith("key.weight")]
     evidence.exact(
         "with sharing there are fewer key maps than heads, against A1",
         on="correction",
-        figures={"key maps": equal([wire(a).shapes[k][0] for k in keys], [a.groups]), "heads": a.heads},
+        figures={"key maps": equal([graph_of(a).shapes[k][0] for k in keys], [a.groups]), "heads": a.heads},
     )
 
 

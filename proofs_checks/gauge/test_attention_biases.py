@@ -15,6 +15,7 @@ from proofs_checks.support.symbolic_evidence import record_identity
 from symgauge import strategies as sg
 from symgauge.architecture import Architecture, Rotary
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal, for_all
+from symgauge.model_graph import graph_of
 from symgauge.models.reference import random_parameters
 from symgauge.numeric import action, assert_changes, measure_invariance, random_inputs
 from symgauge.symbolic import lie_algebra as lie
@@ -22,7 +23,6 @@ from symgauge.symbolic.dimensions import mha_biased
 from symgauge.symbolic.tangent import random_attention
 from symgauge.symmetries.catalogue.key_bias import KeyBias
 from symgauge.symmetries.catalogue.value_bias import ValueBias
-from symgauge.wiring import wire
 
 QUERY_BIAS, KEY_BIAS = "layers.0.attention.query.bias", "layers.0.attention.key.bias"
 # (d, h, d_k, d_v)
@@ -107,7 +107,7 @@ def record_sampled(evidence: EvidenceLog) -> None:
         generator = torch.Generator().manual_seed(seed)
         holds = True
         for family in (KeyBias(), ValueBias()):
-            coordinates = torch.randn(family.coordinates(a, wire(a)), generator=generator, dtype=torch.float64)
+            coordinates = torch.randn(family.coordinates(a, graph_of(a)), generator=generator, dtype=torch.float64)
             found = measure_invariance(a, roles, action(family, a), coordinates, x)
             worst, holds = max(worst, found.ratio), holds and found.holds
         moved = {QUERY_BIAS: roles[QUERY_BIAS] + torch.randn(roles[QUERY_BIAS].shape, generator=generator)}
@@ -118,11 +118,11 @@ def record_sampled(evidence: EvidenceLog) -> None:
         kinds=["attention"], max_parameters=300, max_layers=1, attention="softmax", rotary=None, residual=False,
         **BIASED,
     )  # fmt: skip
-    trial = for_all(keeps, a=drawn, seed=st.integers(0, 999))
+    run = for_all(keeps, a=drawn, seed=st.integers(0, 999))
     evidence.property(
         "drawn layers: random shifts of $b_K$, and of $b_V$ against $b_O$, change nothing that rounding does not "
         "explain",
-        trial,
+        run,
         on="correction",
         figures={"largest observed / allowed": at_most(worst, 1.0)},
     )

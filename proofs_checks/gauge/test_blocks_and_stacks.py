@@ -17,11 +17,11 @@ from proofs_checks.support.symbolic_evidence import record_identity
 from symgauge import strategies as sg
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal, for_all
+from symgauge.model_graph import graph_of
 from symgauge.models.reference import random_parameters
 from symgauge.numeric import action, assert_changes, measure_invariance, random_inputs
 from symgauge.symbolic.dimensions import gpt2_model, llama_model, pre_ln_block
 from symgauge.symmetries.catalogue.stream_permutation import StreamPermutation
-from symgauge.wiring import wire
 
 
 def sizes(a: Architecture) -> dict[str, int]:
@@ -65,10 +65,10 @@ def test_norms_keep_the_symmetry(evidence: EvidenceLog) -> None:
 
     fixed: dict[str, Any] = {"norm": "layer", "norm_offset": True, "rotary": None, "gated": False}
     drawn = sg.architectures(kinds=["block"], max_parameters=400, **fixed)
-    trial = for_all(keeps, a=drawn, placement=st.sampled_from(["pre", "post"]), seed=st.integers(0, 999))
+    run = for_all(keeps, a=drawn, placement=st.sampled_from(["pre", "post"]), seed=st.integers(0, 999))
     evidence.property(
         "drawn blocks, placements and elements in float64",
-        trial,
+        run,
         figures={"largest observed / allowed": at_most(worst, 1.0)},
     )
     evidence.control(r"$A^{-1}$ for $A^{-\top}$ on drawn blocks", figures={"smallest change": at_least(weakest, 1e-6)})
@@ -166,11 +166,11 @@ def record_permutations(evidence: EvidenceLog) -> None:
     )  # fmt: skip
     together, alone = [], []
     for a in models:
-        w, function = wire(a), ExactFunction(a, batch=1500, length=2)
-        element = family.sample(a, w, torch.Generator().manual_seed(1))
-        changed = {k: x for k, x in family.act(a, w, function.roles, element).items() if x is not function.roles[k]}
+        graph, function = graph_of(a), ExactFunction(a, batch=1500, length=2)
+        element = family.sample(a, graph, torch.Generator().manual_seed(1))
+        changed = {k: x for k, x in family.act(a, graph, function.roles, element).items() if x is not function.roles[k]}
         together.append(function.keeps(changed))
-        alone.append(not function.keeps(only_layer(w, changed, a.layers - 1)))
+        alone.append(not function.keeps(only_layer(graph, changed, a.layers - 1)))
     evidence.exact(
         "every symmetry is a product of symmetries of single layers",
         not (all(together) and all(alone)),
@@ -184,9 +184,9 @@ def record_permutations(evidence: EvidenceLog) -> None:
     )
     a = models[0]
     roles, x = random_parameters(a, 2), random_inputs(a, 2)
-    element = family.sample(a, wire(a), torch.Generator().manual_seed(2))
+    element = family.sample(a, graph_of(a), torch.Generator().manual_seed(2))
     found = measure_invariance(a, roles, action(family, a), element, x)
-    change = assert_changes(a, roles, only_layer(wire(a), family.act(a, wire(a), roles, element), 0), x)
+    change = assert_changes(a, roles, only_layer(graph_of(a), family.act(a, graph_of(a), roles, element), 0), x)
     evidence.numeric(
         "the renumbering in float64", on="correction", figures={"observed / allowed": at_most(found.ratio, 1.0)}
     )

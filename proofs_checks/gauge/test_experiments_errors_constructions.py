@@ -8,7 +8,7 @@ import sympy as sp
 import torch
 from torch import Tensor
 
-from proofs_checks.gauge.experiments import outside
+from proofs_checks.gauge.experiments import non_symmetries
 from proofs_checks.gauge.experiments.distribution import distribution
 from proofs_checks.gauge.experiments.layer import Sizes
 from proofs_checks.gauge.small_samples import ELEMENTS, SMALL, blocks, drawn, generator, rotated
@@ -40,7 +40,7 @@ def test_mixing_is_invertible(evidence: EvidenceLog) -> None:
     )
     evidence.control("$h=11$, $R_{ij}=-e_1e_1^\\top$ is singular", determinant(11, sp.Integer(-1)) == 0, kind="exact")
     sizes = Sizes(12, 3, 5, 60)
-    p, inverse = outside.mixings(generator(), sizes, 5)
+    p, inverse = non_symmetries.mixings(generator(), sizes, 5)
     off = p.unflatten(1, (12, 5)).unflatten(3, (12, 5)).transpose(2, 3)
     norms = torch.linalg.matrix_norm(off)[:, ~torch.eye(12, dtype=torch.bool)]
     residual = float((p @ inverse - torch.eye(60, dtype=torch.float64)).abs().max())
@@ -138,5 +138,5 @@ def test_global_orthogonal(evidence: EvidenceLog) -> None:
         cases=len(shapes) * ELEMENTS,
     )
     whole, unturned = drawn(SMALL), torch.eye(SMALL.d_model, dtype=torch.float64)
-    still = distribution(whole.errors([outside.rotate(whole.layer, unturned, "everywhere")])).maximum
+    still = distribution(whole.errors([non_symmetries.rotate(whole.layer, unturned, "everywhere")])).maximum
     evidence.control("$Q = 1$", figures={"change": at_most(float(f"{still:.0e}"), 1e-14)})

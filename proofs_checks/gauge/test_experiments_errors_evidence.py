@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy as sp
 import torch
 
-from proofs_checks.gauge.experiments import outside
+from proofs_checks.gauge.experiments import non_symmetries
 from proofs_checks.gauge.experiments.distribution import distribution
 from proofs_checks.gauge.experiments.elements import Elements, Pair, act, sample
 from proofs_checks.gauge.experiments.layer import Layer, Sizes, draw
@@ -94,8 +94,8 @@ def test_sectors_commute(evidence: EvidenceLog) -> None:
         },
         cases=s.inputs.shape[0] * ELEMENTS,
     )
-    pairs = zip(*outside.mixings(generator(1), SMALL, ELEMENTS), strict=True)
-    wrong = distribution(s.errors(outside.mix_heads(s.layer, *pair) for pair in pairs)).mean
+    pairs = zip(*non_symmetries.mixings(generator(1), SMALL, ELEMENTS), strict=True)
+    wrong = distribution(s.errors(non_symmetries.mix_heads(s.layer, *pair) for pair in pairs)).mean
     evidence.control(
         "heads mixed, which is outside the group: no error of rounding", figures={"ratio": at_least(wrong / added, 1e6)}
     )
@@ -112,12 +112,12 @@ def test_maximality_from_errors(evidence: EvidenceLog) -> None:
     least = {}
     for name, biased in (("without biases", False), ("with biases", True)):
         s = subject(SMALL, 4, generator(), biased=biased)
-        p, inverse = outside.mixings(generator(1), SMALL, ELEMENTS)
+        p, inverse = non_symmetries.mixings(generator(1), SMALL, ELEMENTS)
         pairs = list(zip(p, inverse, strict=True))
-        turns = outside.rotations(generator(2), SMALL, ELEMENTS)
+        turns = non_symmetries.rotations(generator(2), SMALL, ELEMENTS)
         least[name] = min(
-            distribution(s.errors(outside.mix_heads(s.layer, *pair) for pair in pairs)).median,
-            distribution(s.errors(outside.rotate(s.layer, q, "everywhere") for q in turns)).median,
+            distribution(s.errors(non_symmetries.mix_heads(s.layer, *pair) for pair in pairs)).median,
+            distribution(s.errors(non_symmetries.rotate(s.layer, q, "everywhere") for q in turns)).median,
         )
     evidence.numeric(
         "Table 4's maps on a layer where the group is complete and on one where it is not: smallest median change",

@@ -17,13 +17,13 @@ from proofs_checks.support.small_architectures import ALONE, BIASED
 from proofs_checks.support.symbolic_evidence import is_zero
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
+from symgauge.model_graph import graph_of
 from symgauge.models.reference import random_parameters
 from symgauge.numeric import function_of, random_inputs, rank_with_gap
 from symgauge.parameter_vector import ParameterVector
 from symgauge.presets import preset
 from symgauge.symbolic.dimensions import gpt2_model, mha_biased
 from symgauge.symbolic.instances import general_matrix
-from symgauge.wiring import wire
 
 
 @checks("intro-5")
@@ -111,7 +111,7 @@ def test_degrees_of_freedom(evidence: EvidenceLog) -> None:
     known = gpt2_model(tied=True).at(
         h=gpt2.heads, d=gpt2.d_model, d_k=gpt2.d_k, d_v=gpt2.d_v, d_ff=gpt2.d_ff, L=gpt2.layers, n_ctx=gpt2.context
     )
-    whole = 1 - known / wire(gpt2).parameters
+    whole = 1 - known / graph_of(gpt2).parameters
     evidence.audit(
         "the shares, and that of GPT-2 small with every known symmetry",
         on="correction",

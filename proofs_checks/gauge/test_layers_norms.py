@@ -10,13 +10,13 @@ from proofs_checks.support.norm_blocks import block, record_norm_compatibility
 from proofs_checks.support.small_architectures import MANY, gpt2
 from proofs_checks.support.symbolic_evidence import proves, record_identity
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
+from symgauge.model_graph import graph_of
 from symgauge.models.reference import forward, random_parameters
 from symgauge.numeric import assert_changes, measure_invariance, random_inputs
 from symgauge.symbolic.functions import layer_norm
 from symgauge.symbolic.identities import d, d_v, matrix, n
 from symgauge.symbolic.identities_attention import ALPHA, W_O, W_V, C
 from symgauge.symbolic.proof import prove_equal
-from symgauge.wiring import wire
 
 
 @checks("thm-C.1", "abs-8", "tab1-A5")
@@ -69,10 +69,10 @@ def test_activations(evidence: EvidenceLog) -> None:
 @checks("sec9-3")
 def test_one_layer_at_a_time(evidence: EvidenceLog) -> None:
     a = gpt2(5, 2, 3, 4, 6, 2, tied=True, **MANY)
-    function, w = ExactFunction(a, batch=600, length=2), wire(a)
+    function, graph = ExactFunction(a, batch=600, length=2), graph_of(a)
 
     def rewritten(roles: Roles, seed: int, layer: int, wrong: bool = False) -> Roles:
-        return only_layer(w, head_element(a, roles, seed, wrong_inverse=wrong), layer)
+        return only_layer(graph, head_element(a, roles, seed, wrong_inverse=wrong), layer)
 
     kept = [function.keeps(partial(rewritten, layer=i, seed=s)) for i in range(a.layers) for s in range(2)]
     evidence.exact(

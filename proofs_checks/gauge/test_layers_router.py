@@ -102,10 +102,10 @@ def test_consumers_of_the_stream(evidence: EvidenceLog) -> None:
                     misled.append(torch.equal(before.topk(2).indices, broken.topk(2).indices))
         return worst < 1e-10
 
-    trial = for_all(inherits, seed=st.integers(0, 9999), placement=st.sampled_from(["pre", "post"]))
+    run = for_all(inherits, seed=st.integers(0, 9999), placement=st.sampled_from(["pre", "post"]))
     evidence.property(
         "a linear probe, a gated network, a router and a recurrent reader on drawn blocks: outputs within rounding",
-        trial,
+        run,
         figures={"largest change": at_most(worst, 1e-10), "consumers": sorted(consumers(5, 0))},
     )
     evidence.control("keys left as they were", figures={"smallest change": at_least(weakest, 1e-6)})

@@ -155,10 +155,10 @@ def record_sampled(evidence: EvidenceLog) -> None:
         kinds=["attention"], max_parameters=250, max_layers=1, attention="softmax", rotary=None, groups=0,
         query_bias=False, key_bias=False, value_bias=False, output_bias=False, residual=False,
     )  # fmt: skip
-    trial = for_all(keeps, a=drawn, seed=st.integers(0, 999))
+    run = for_all(keeps, a=drawn, seed=st.integers(0, 999))
     evidence.property(
         "drawn layers and elements: the relative change stays below what rounding explains",
-        trial,
+        run,
         on="condition",
         figures={"largest observed / allowed": at_most(worst, 1.0)},
     )

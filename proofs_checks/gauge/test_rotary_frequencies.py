@@ -64,7 +64,7 @@ def test_one_element_per_group(evidence: EvidenceLog) -> None:
         figures=found.figures,
         cases=found.cases,
     )
-    sectors = [next(f.gain for f in a.families if f.name == "query-key") for a in found.accounts]
+    sectors = [next(f.new_directions for f in a.families if f.name == "query-key") for a in found.accounts]
     evidence.exact(
         r"of which $gd_k$ belong to queries and keys: one commutant per group, not per head",
         on="condition",
@@ -120,11 +120,13 @@ def test_dimension_under_sharing(evidence: EvidenceLog) -> None:
         cases=len(turning),
     )
     a = Architecture(5, 4, 2, 3, groups=2, layers=2, context=3, causal=False, rotary=Rotary.standard(2))
-    gains = {f.name: f.gain for f in account(a, seed=0).families}
+    new_directions = {f.name: f.new_directions for f in account(a, seed=0).families}
     one = a.groups * (a.d_k + a.d_v**2)
     evidence.exact(
         "in two layers with a residual stream the two sectors contribute twice what one layer has, exactly",
-        figures={"query-key and value-output": equal(gains["query-key"] + gains["value-output"], 2 * one)},
+        figures={
+            "query-key and value-output": equal(new_directions["query-key"] + new_directions["value-output"], 2 * one)
+        },
     )
     degenerate = random_attention(d=1, d_k=2, d_v=1, groups=(0,), seed=1)
     lost = 4 - linear.rank(lie.query_key_generators(degenerate))

@@ -65,10 +65,10 @@ def test_router(evidence: EvidenceLog) -> None:
         weakest = min(weakest, assert_changes(a, roles, wrong, x, margin=1e-6))
         return found.holds
 
-    trial = for_all(keeps, a=sg.architectures(kinds=["mixtral"]), seed=st.integers(0, 999))
+    run = for_all(keeps, a=sg.architectures(kinds=["mixtral"]), seed=st.integers(0, 999))
     evidence.property(
         "drawn mixtures: outputs within rounding, so every token keeps its experts",
-        trial,
+        run,
         figures={"largest observed / allowed": at_most(worst, 1.0)},
     )
     evidence.control(r"$A^{-1}$ for $A^{-\top}$ on drawn mixtures", figures={"change": at_least(weakest, 1e-6)})

@@ -98,10 +98,10 @@ def record_drawn_elements(evidence: EvidenceLog, only: str) -> None:
         kinds=["attention"], max_parameters=300, max_layers=1, attention="softmax", rotary=None, heads=4, groups=2,
         **NO_BIAS,
     )  # fmt: skip
-    trial = for_all(keeps, a=drawn, seed=st.integers(0, 999))
+    run = for_all(keeps, a=drawn, seed=st.integers(0, 999))
     evidence.property(
         "drawn layers and elements: the change stays below what rounding explains",
-        trial,
+        run,
         figures={"largest observed / allowed": at_most(worst, 1.0)},
         only=only,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from hypothesis import strategies as st
+from symgauge.grouping import wire
 
 from proofs_checks.gauge.relabelings import (
     EnumeratedLayer,
@@ -20,7 +21,6 @@ from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal, for_a
 from symgauge.models.reference import random_parameters
 from symgauge.numeric import assert_changes, measure_invariance, random_inputs
 from symgauge.symmetries.catalogue.head_permutation import HeadPermutation
-from symgauge.wiring import wire
 
 
 @checks("thm-3.2c", "abs-13", "B.7-disc")
@@ -38,15 +38,18 @@ def test_discrete_part(evidence: EvidenceLog) -> None:
         "in float64, $h = g = 2$: query heads exchanged, groups not", figures={"change": at_least(change, 1e-3)}
     )
     record_wiring_along(evidence, "thm-3.2c")
-    wirings = ((0, 0, 1), (0, 1, 1, 2), (0, 0, 1, 1), (0, 0, 1, 1, 2, 2), (0, 0, 0, 1))
-    counted = [sum(1 for _ in group.stabiliser(m)) for m in wirings]
+    groupings = ((0, 0, 1), (0, 1, 1, 2), (0, 0, 1, 1), (0, 0, 1, 1, 2, 2), (0, 0, 0, 1))
+    counted = [sum(1 for _ in group.stabiliser(m)) for m in groupings]
     evidence.exact(
         "the stabiliser of $m$, counted one by one, against the formula (unequal groups included)",
         on="correction",
-        figures={"orders": equal(counted, [group.stabiliser_order(m) for m in wirings]), "wirings": list(wirings)},
-        cases=len(wirings),
+        figures={
+            "orders": equal(counted, [group.stabiliser_order(m) for m in groupings]),
+            "groupings": list(groupings),
+        },
+        cases=len(groupings),
     )
-    unequal = [m for m in wirings if len(m) < 6]
+    unequal = [m for m in groupings if len(m) < 6]
     by_letters = [kept_on_symbols(relabelings(len(m), max(m) + 1), m)[0] == set(group.stabiliser(m)) for m in unequal]
     evidence.proof(
         r"groups of unequal size too, every relabeling tried on independent letters: those kept are the stabiliser of "
@@ -73,10 +76,10 @@ def test_discrete_part(evidence: EvidenceLog) -> None:
     drawn = sg.architectures(
         kinds=["attention"], max_parameters=400, max_layers=1, attention="softmax", heads=6, groups=3, rotary=None
     )
-    trial = for_all(keeps, a=drawn, seed=st.integers(0, 999))
+    run = for_all(keeps, a=drawn, seed=st.integers(0, 999))
     evidence.property(
         "random elements of $S_2\\wr S_3$ on drawn layers keep the function",
-        trial,
+        run,
         on="correction",
         figures={"largest observed / allowed": at_most(worst, 1.0)},
     )
@@ -87,13 +90,13 @@ def record_wiring_along(evidence: EvidenceLog, only: str) -> None:
     """The other reading: m is relabelled too. Then every relabeling keeps the function, in another architecture."""
     layer = EnumeratedLayer(4, 2)
     pairs = relabelings(4, 2)
-    moved = [pair for pair in pairs if wiring_along(layer.wiring, pair) != layer.wiring]
+    moved = [pair for pair in pairs if wiring_along(layer.grouping, pair) != layer.grouping]
     evidence.exact(
         "with $m$ relabelled along, at $h = 4$, $g = 2$: all 48 relabelings keep the function, and all but the 8 of "
         "the stabiliser change $m$",
         all(map(layer.keeps_with_wiring, pairs)),
         on="correction",
-        figures={"change m": equal(len(moved), len(pairs) - group.stabiliser_order(layer.wiring))},
+        figures={"change m": equal(len(moved), len(pairs) - group.stabiliser_order(layer.grouping))},
         cases=len(pairs),
         only=only,
     )

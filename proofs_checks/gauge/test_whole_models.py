@@ -19,6 +19,7 @@ from proofs_checks.support.symbolic_evidence import record_identity
 from symgauge import strategies as sg
 from symgauge.architecture import Architecture, Rotary, distinct
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal, for_all
+from symgauge.model_graph import graph_of
 from symgauge.models.reference import random_parameters
 from symgauge.numeric import action, assert_changes, measure_invariance, random_inputs
 from symgauge.profiles import scale
@@ -26,7 +27,6 @@ from symgauge.symbolic.dimensions import bert_model, gpt2_model, llama_model
 from symgauge.symmetries import DiscreteSymmetry, Symmetry, discrete_families, families
 from symgauge.symmetries import dimension as families_dimension
 from symgauge.symmetries.symbols import evaluate
-from symgauge.wiring import wire
 
 LAYER: dict[str, Any] = {"norm": "layer", "norm_offset": True, "position_table": True, **BIASES, **EPSILON}
 GPT2: dict[str, Any] = {**LAYER, "final_norm": True}
@@ -99,7 +99,9 @@ def llama_formula(epsilon: bool = True) -> Callable[[Architecture], int]:
 def record_census(evidence: EvidenceLog, summary: str, found: Census) -> None:
     paper = [evaluate(factor_count(a.architecture), a.architecture) for a in found.accounts]
     evidence.exact(summary, figures=found.figures | {"paper's count": paper}, cases=found.cases)
-    last = [next(f.gain for f in reversed(account.families) if f.gain) for account in found.accounts]
+    last = [
+        next(f.new_directions for f in reversed(account.families) if f.new_directions) for account in found.accounts
+    ]
     evidence.control(
         "with the last contributing family left out, what it alone spans is unexplained, in every model",
         kind="exact",
@@ -114,11 +116,11 @@ def record_finite_elements(evidence: EvidenceLog, models: SearchStrategy[Archite
     def keeps(a: Architecture, seed: int) -> bool:
         nonlocal worst, weakest
         a = a.replace(**EPSILON)
-        w, x, holds = wire(a), random_inputs(a, seed), True
+        graph, x, holds = graph_of(a), random_inputs(a, seed), True
         roles, generator = random_parameters(a, seed), torch.Generator().manual_seed(seed)
         known: list[Symmetry | DiscreteSymmetry] = [*families(a), *discrete_families(a)]
         for family in known:
-            found = measure_invariance(a, roles, action(family, a), family.sample(a, w, generator), x)
+            found = measure_invariance(a, roles, action(family, a), family.sample(a, graph, generator), x)
             worst, holds = max(worst, found.ratio), holds and found.holds
             names.add(family.name)
         # With rotary positions the right inverse is wrong as well: a general A commutes with no rotation.
@@ -126,10 +128,10 @@ def record_finite_elements(evidence: EvidenceLog, models: SearchStrategy[Archite
         weakest = min(weakest, assert_changes(a, roles, wrong, x, margin=1e-6))
         return holds
 
-    trial = for_all(keeps, examples=scale(8, 60), a=models, seed=st.integers(0, 999))
+    run = for_all(keeps, examples=scale(8, 60), a=models, seed=st.integers(0, 999))
     evidence.property(
         "finite elements of every family on drawn models: the change stays below what rounding explains",
-        trial,
+        run,
         figures={"largest observed / allowed": at_most(worst, 1.0), "families": sorted(names)},
     )
     evidence.control(
@@ -225,12 +227,12 @@ def test_headline(evidence: EvidenceLog) -> None:
     change = assert_changes(gpt2, roles, {query: roles[query] + 1.0}, x)
     evidence.control("the query bias shifted", figures={"change": at_least(change, 1e-3)})
     scales = found.accounts[4]
-    gain = {f.name: f.gain for f in scales.families}
+    new = {f.name: f.new_directions for f in scales.families}
     evidence.exact(
         r"QK-norm leaves $d_k/2$ dimensions between query and key gains in place of $gd_k$",
         on="correction",
         figures={
-            "gains": equal(gain.get("qk-norm-gain"), qwen3.layers * qwen3.d_k // 2),
-            "query-key": equal(gain.get("query-key", 0), 0),
+            "gains": equal(new.get("qk-norm-gain"), qwen3.layers * qwen3.d_k // 2),
+            "query-key": equal(new.get("query-key", 0), 0),
         },
     )

@@ -23,6 +23,7 @@ from symgauge.architecture import Architecture, Rotary
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.exact.dimension import dimension
 from symgauge.exact.probes import Vectors
+from symgauge.model_graph import graph_of
 from symgauge.models.reference import random_parameters
 from symgauge.numeric import action, assert_changes, measure_invariance, random_inputs
 from symgauge.symbolic import lie_algebra as lie
@@ -30,7 +31,6 @@ from symgauge.symbolic.tangent import random_attention
 from symgauge.symmetries import dimension as families_dimension
 from symgauge.symmetries.catalogue.stream_permutation import StreamPermutation
 from symgauge.symmetries.symbols import evaluate
-from symgauge.wiring import wire
 
 LLAMA: dict[str, Any] = {"norm": "rms", "gated": True, "activation": "silu", **EPSILON}
 
@@ -160,11 +160,11 @@ def test_product_over_layers(evidence: EvidenceLog) -> None:
     models = (gpt2(4, 2, 3, 1, 5, 2, tied=True, **MANY), llama(4, 2, 1, 2, 3, 5, 2, **MANY))
     together, alone = [], []
     for a in models:
-        w, function = wire(a), ExactFunction(a, batch=1200, length=2)
-        element = family.sample(a, w, torch.Generator().manual_seed(3))
-        changed = {k: x for k, x in family.act(a, w, function.roles, element).items() if x is not function.roles[k]}
+        graph, function = graph_of(a), ExactFunction(a, batch=1200, length=2)
+        element = family.sample(a, graph, torch.Generator().manual_seed(3))
+        changed = {k: x for k, x in family.act(a, graph, function.roles, element).items() if x is not function.roles[k]}
         together.append(function.keeps(changed))
-        alone += [function.keeps(only_layer(w, changed, layer)) for layer in range(a.layers)]
+        alone += [function.keeps(only_layer(graph, changed, layer)) for layer in range(a.layers)]
     evidence.exact(
         "the layer's part of every symmetry is a symmetry",
         not all(together) or all(alone),
@@ -177,12 +177,12 @@ def test_product_over_layers(evidence: EvidenceLog) -> None:
         record_identity(evidence, name, on="correction")
     a = models[1]
     roles, x = random_parameters(a, 4), random_inputs(a, 4)
-    element = family.sample(a, wire(a), torch.Generator().manual_seed(4))
+    element = family.sample(a, graph_of(a), torch.Generator().manual_seed(4))
     found = measure_invariance(a, roles, action(family, a), element, x)
     evidence.numeric(
         "the renumbering in float64", on="correction", figures={"observed / allowed": at_most(found.ratio, 1.0)}
     )
-    part = only_layer(wire(a), family.act(a, wire(a), roles, element), 1)
+    part = only_layer(graph_of(a), family.act(a, graph_of(a), roles, element), 1)
     evidence.control(
         "the part of the second layer alone", figures={"change": at_least(assert_changes(a, roles, part, x), 1e-3)}
     )

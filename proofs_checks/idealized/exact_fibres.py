@@ -23,10 +23,10 @@ from symgauge.exact.point import random_point
 from symgauge.exact.probes import Inputs, Tokens, Vectors
 from symgauge.exact.rank import Echelon
 from symgauge.generators import generators
+from symgauge.model_graph import graph_of
 from symgauge.models.reference import forward, reference_layout
 from symgauge.subjects import Subject
 from symgauge.symmetries import families
-from symgauge.wiring import wire
 
 Kind = Literal["tokens", "real", "pinned"]
 TABLE, HEAD = "token_table", "unembedding.weight"
@@ -154,5 +154,5 @@ def generators_rank(case: Case, names: tuple[str, ...]) -> int:
     echelon = Echelon(field, len(theta), theta.device)
     for family in families(a):
         if family.name in names:
-            echelon.add(Residues(generators(family, a, wire(a), layout, theta, field)))
+            echelon.add(Residues(generators(family, a, graph_of(a), layout, theta, field)))
     return echelon.rank

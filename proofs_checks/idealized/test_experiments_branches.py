@@ -18,9 +18,9 @@ from proofs_checks.idealized.reported import PARAMETERS
 from proofs_checks.idealized.text import CLUSTERS
 from proofs_checks.idealized.trained_models import MODELS, levels, twenty, ways
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
+from symgauge.model_graph import graph_of
 from symgauge.parameter_vector import ParameterVector
 from symgauge.profiles import scale
-from symgauge.wiring import wire
 
 FAR = tuple(weights_kept(PARAMETERS, p) for p in (50, 80, 90, 95, 98, 99))
 QUERY, KEY = (f"layers.0.attention.{name}.weight" for name in ("query", "key"))
@@ -34,7 +34,7 @@ def accuracy(theta: Tensor, residual: bool = True) -> float:
 def copy_by_attention() -> Tensor:
     """Copy-Last without the residual stream in 11 nonzero weights: tokens ±1, equal ones attract, two ReLU neurons."""
     a = architecture(residual=False)
-    roles = {name: torch.zeros(size, dtype=torch.float64) for name, size in wire(a).shapes.items()}
+    roles = {name: torch.zeros(size, dtype=torch.float64) for name, size in graph_of(a).shapes.items()}
     roles["token_table"][:, 0] = torch.tensor([1.0, -1.0])
     roles[QUERY][0, 0, 0] = roles[KEY][0, 0, 0] = 4  # scores ±16 / √8: equal tokens outweigh two others
     roles["layers.0.attention.value.weight"][0, 0, 0] = 1

@@ -12,11 +12,11 @@ from proofs_checks.idealized.model import architecture
 from proofs_checks.idealized.reported import FIGURE_1_EXPONENT, TABLE_1, Row
 from proofs_checks.support.symbolic_evidence import record_identity
 from symgauge.claims import EvidenceLog, at_least, checks, equal
+from symgauge.model_graph import graph_of
 from symgauge.symbolic.dimensions import L, V, d, h
 from symgauge.symbolic.linear import rank, rational
 from symgauge.symmetries import families
 from symgauge.symmetries import symbols as letters
-from symgauge.wiring import wire
 
 SIZES = ((4, 1, 1, 5), (6, 2, 2, 7), (6, 3, 1, 2), (8, 4, 3, 9), (16, 2, 1, 2))
 d_k = sp.Symbol("d_k", integer=True, positive=True)
@@ -25,7 +25,7 @@ d_k = sp.Symbol("d_k", integer=True, positive=True)
 @checks("eq-1")
 def test_parameters(evidence: EvidenceLog) -> None:
     models = [architecture(*sizes) for sizes in SIZES]
-    counted = [wire(a).parameters for a in models]
+    counted = [graph_of(a).parameters for a in models]
     formula = [formulas.parameters().at(d=n, h=k, L=layers, V=words) for n, k, layers, words in SIZES]
     evidence.exact(
         "numbers in the tensors of the reference module",
@@ -45,7 +45,7 @@ def test_parameters(evidence: EvidenceLog) -> None:
         "norms": small.replace(norm="layer", final_norm=True),
         "one matrix for embedding and output": small.replace(tied=True),
     }
-    sizes = {name: wire(a).parameters for name, a in others.items()}
+    sizes = {name: graph_of(a).parameters for name, a in others.items()}
     evidence.exact(
         "a model of the same description with one of these parts",
         all(size == formula[-1] for size in sizes.values()),

@@ -10,8 +10,8 @@ from proofs_checks.idealized import dimension_formulas as formulas
 from proofs_checks.idealized.model import architecture
 from proofs_checks.idealized.reported import FIGURE_2, PARAMETERS, TABLE_1, TABLE_2, Row
 from symgauge.claims import EvidenceLog, checks, equal
+from symgauge.model_graph import graph_of
 from symgauge.symbolic.dimensions import L, V, d, h
-from symgauge.wiring import wire
 
 ROWS = [f"table-1.{number}" for number in range(1, len(TABLE_1) + 1)]
 IMPLIED = (2, 2, 4, 4, 8, 16, 32, 128)  # what the rows' remarks say
@@ -33,7 +33,7 @@ def test_rows(evidence: EvidenceLog) -> None:
         words = vocabulary(row)
         contradicted = name == "table-1.3"
         on = "correction" if contradicted else "statement"
-        tensors = wire(architecture(row.d, row.heads, row.layers, int(words))).parameters
+        tensors = graph_of(architecture(row.d, row.heads, row.layers, int(words))).parameters
         evidence.exact(
             f"(1) gives $P$ at one vocabulary only, $|V| = {words}$; the tensors have as many entries; (5) gives the "
             r"dimension, and their quotient rounds to $\rho$",

@@ -11,7 +11,7 @@ from proofs_checks.idealized.text import CONFIGURATIONS, LARGEST, OF_ALGORITHMS,
 from symgauge.claims import EvidenceLog, checks, equal
 from symgauge.exact.dimension import dimension
 from symgauge.exact.probes import Tokens
-from symgauge.wiring import wire
+from symgauge.model_graph import graph_of
 
 
 @checks("intro-1")
@@ -70,8 +70,8 @@ def test_model(evidence: EvidenceLog) -> None:
     ]
     evidence.exact(
         "parameters without biases, norms and positions, and with one of them",
-        all(wire(a).parameters != PARAMETERS for a in others),
-        figures={"without": equal(wire(plain).parameters, PARAMETERS)},
+        all(graph_of(a).parameters != PARAMETERS for a in others),
+        figures={"without": equal(graph_of(plain).parameters, PARAMETERS)},
         on="correction",
         cases=1 + len(others),
     )

@@ -10,10 +10,10 @@ import torch
 from proofs_checks.idealized.model import IdealizedModel, architecture
 from proofs_checks.idealized.model.tasks import copy_last
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
+from symgauge.model_graph import graph_of
 from symgauge.models.reference import forward
 from symgauge.symmetries import discrete_families
 from symgauge.symmetries import symbols as letters
-from symgauge.wiring import wire
 
 
 @checks("8.1-2")
@@ -32,7 +32,7 @@ def test_permutations(evidence: EvidenceLog) -> None:
     words = torch.cartesian_prod(*[torch.arange(3)] * 3)
     before, worst, moved, broken = forward(a, roles, words), 0.0, True, math.inf
     for family in known.values():
-        after = family.act(a, wire(a), roles, family.sample(a, wire(a), generator))
+        after = family.act(a, graph_of(a), roles, family.sample(a, graph_of(a), generator))
         worst = max(worst, float((forward(a, after, words) - before).abs().max() / before.abs().max()))
         changed = [role for role in roles if not torch.equal(after[role], roles[role])]
         moved = moved and bool(changed)
@@ -55,7 +55,7 @@ def test_permutations(evidence: EvidenceLog) -> None:
 @checks("8.2-c")
 def test_count_of_nonzeros(evidence: EvidenceLog) -> None:
     a = architecture(4, 2)
-    roles = {role: torch.zeros(shape, dtype=torch.float64) for role, shape in wire(a).shapes.items()}
+    roles = {role: torch.zeros(shape, dtype=torch.float64) for role, shape in graph_of(a).shapes.items()}
     roles["token_table"][0, 0], roles["token_table"][1, 0], roles["unembedding.weight"][0, 0] = 1.0, -1.0, 1.0
     turn = torch.tensor([[2.0, 1, 3, 4], [1, 1, 2, 3], [0, 0, 1, 2], [2, 1, 3, 5]], dtype=torch.float64)
     inverse = torch.tensor(sp.Matrix(turn.to(torch.int64).tolist()).inv().tolist(), dtype=torch.float64)

@@ -116,7 +116,7 @@ def test_transformer_head(evidence: EvidenceLog) -> None:
         gained.append(shares[1].fibre.nullity - shares[0].fibre.nullity)
         shifts.append(expected_shift(name, tied, table, width))
         if not tied:
-            maps.append(next(f.gain for f in shares[1].families if f.name == "stream-map"))
+            maps.append(next(f.new_directions for f in shares[1].families if f.name == "stream-map"))
     evidence.exact(
         f"exact fibres at $d = {width}$: what probabilities add to logits",
         figures={
@@ -128,7 +128,7 @@ def test_transformer_head(evidence: EvidenceLog) -> None:
     )
     evidence.exact(
         r"maps of the stream with an untied head: $d^2$, $d(d-1)/2$, $(d-1)(d-2)/2$",
-        figures={"gain": equal(maps, [16, 6, 3, 3])},
+        figures={"new directions": equal(maps, [16, 6, 3, 3])},
     )
     evidence.exact(
         "all fibres are explained", figures={"unexplained": equal(sum(unexplained), 0)}, cases=len(unexplained)

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from symgauge.architecture import Architecture
-from symgauge.arithmetic.carrier import Carrier, wrap
 from symgauge.arithmetic.finite_field import FiniteField
-from symgauge.arithmetic.jet import Calculus
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
+from symgauge.arithmetic.traced_value import Calculus
+from symgauge.arithmetic.wrapper_tensor import WrapperTensor, wrap
 from symgauge.models.reference import forward, random_parameters
 from symgauge.numeric import random_inputs
 
@@ -48,12 +48,12 @@ class ExactFunction:
     def keeps(self, changed: Roles | Callable[[Roles], Roles]) -> bool:
         """Whether the function is the same after roles are replaced; a callable acts in exact arithmetic."""
         roles = changed(self.roles) if callable(changed) else changed
-        roles = {name: x if isinstance(x, Carrier) else self.lift(x) for name, x in roles.items()}
+        roles = {name: x if isinstance(x, WrapperTensor) else self.lift(x) for name, x in roles.items()}
         other = self._evaluate({**self.roles, **roles})
-        one, two = (x.jet for x in (self.values, other) if isinstance(x, Carrier))
+        one, two = (x.element for x in (self.values, other) if isinstance(x, WrapperTensor))
         usable = torch.ones(one.shape, dtype=torch.bool)
-        for taint in (one.taint, two.taint):
-            usable &= ~taint if taint is not None else True
+        for undefined in (one.undefined, two.undefined):
+            usable &= ~undefined if undefined is not None else True
         # The first position of a causal model attends to itself alone, so it does not count.
         compared = int(usable[:, 1:].sum())
         if compared < LEAST_COMPARED:

@@ -8,7 +8,7 @@ from torch import Tensor
 from proofs_checks.support.exact_function import Roles
 from proofs_checks.support.integer_matrices import unimodular
 from symgauge.architecture import Architecture
-from symgauge.wiring import Attention, Map, Norm, Wiring, wire
+from symgauge.model_graph import Attention, Map, ModelGraph, Norm, graph_of
 
 
 def head_element(a: Architecture, roles: Roles, seed: int = 0, *, wrong_inverse: bool = False) -> dict[str, Tensor]:
@@ -18,7 +18,7 @@ def head_element(a: Architecture, roles: Roles, seed: int = 0, *, wrong_inverse:
     """
     share = a.heads // a.groups
     changed: dict[str, Tensor] = {}
-    for layer, sub in enumerate(s for s in wire(a).sublayers() if isinstance(s, Attention)):
+    for layer, sub in enumerate(s for s in graph_of(a).sublayers() if isinstance(s, Attention)):
         start = seed + 1000 * layer
         on_keys = [unimodular(a.d_k, start + r) for r in range(a.groups)]
         on_values = [unimodular(a.d_v, start + 500 + r) for r in range(a.groups)]
@@ -43,9 +43,9 @@ def rotate_stream(a: Architecture, roles: Roles, rotation: Tensor, *, layers: ra
     """x → xR for the whole residual stream of a Pre-norm model without norm offsets: tables and writers times R, and
     for the readers of a norm with gain γ: W → γ⁻¹ Rᵀ γ W. ``layers``: only these (then the model is broken on purpose).
     """
-    w = wire(a)
-    changed = {table: roles[table] @ rotation for table in w.tables} if layers is None else {}
-    for index, branch in enumerate(w.branches()):
+    graph = graph_of(a)
+    changed = {table: roles[table] @ rotation for table in graph.tables} if layers is None else {}
+    for index, branch in enumerate(graph.branches()):
         if layers is not None and index // 2 not in layers:
             continue
         for m in branch.readers:
@@ -54,9 +54,9 @@ def rotate_stream(a: Architecture, roles: Roles, rotation: Tensor, *, layers: ra
             changed[m.weight] = roles[m.weight] @ rotation
             if m.bias is not None:
                 changed[m.bias] = (roles[m.bias].unsqueeze(0) @ rotation).squeeze(0)
-    if layers is None and w.head is not None:
-        weight = w.head.unembedding.weight
-        changed[weight] = _refolded(roles, weight, w.final_norm, rotation)
+    if layers is None and graph.head is not None:
+        weight = graph.head.unembedding.weight
+        changed[weight] = _refolded(roles, weight, graph.final_norm, rotation)
     return changed
 
 
@@ -67,7 +67,7 @@ def _refolded(roles: Roles, weight: str, norm: Norm | None, rotation: Tensor) ->
     return (rotation.mT @ (gain * roles[weight])) / gain
 
 
-def only_layer(w: Wiring, changed: Roles, layer: int) -> dict[str, Tensor]:
+def only_layer(graph: ModelGraph, changed: Roles, layer: int) -> dict[str, Tensor]:
     """Of a change of roles, what belongs to one layer."""
     return {name: x for name, x in changed.items() if name.startswith(f"layers.{layer}.")}
 

@@ -90,10 +90,10 @@ def record_weights_identified(evidence: EvidenceLog, only: str) -> None:
         weakest = min(weakest, permuted_distance(weights, attention_weights(a, turned, x)))
         return distance < 1e-9
 
-    trial = for_all(same_weights, h=st.integers(1, 4), d_k=st.integers(1, 3), seed=st.integers(0, 999))
+    run = for_all(same_weights, h=st.integers(1, 4), d_k=st.integers(1, 3), seed=st.integers(0, 999))
     evidence.property(
         r"drawn layers under drawn elements of $G_{\max}$: the same weights, heads matched",
-        trial,
+        run,
         on="condition",
         figures={"largest difference": at_most(worst, 1e-9)},
         only=only,

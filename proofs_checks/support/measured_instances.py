@@ -13,12 +13,12 @@ from symgauge.arithmetic.finite_field import Residues
 from symgauge.exact.dimension import dimension
 from symgauge.exact.rank import Echelon
 from symgauge.generators import generators
+from symgauge.model_graph import graph_of
 from symgauge.subjects import subject_of
 from symgauge.symmetries import dimension as formula
 from symgauge.symmetries import families
 from symgauge.symmetries.first_layer import surplus
 from symgauge.symmetries.symbols import evaluate
-from symgauge.wiring import wire
 
 ROUNDS = 150
 """Batches of candidate probes to try."""
@@ -40,7 +40,7 @@ class Instance:
         known = Echelon(fibre.echelon.field, fibre.parameters)
         for symmetry in families(a):
             if symmetry.name != family:
-                known.add(Residues(generators(symmetry, a, wire(a), layout, fibre.theta, known.field)))
+                known.add(Residues(generators(symmetry, a, graph_of(a), layout, fibre.theta, known.field)))
         return fibre.nullity - known.rank
 
 

@@ -59,10 +59,10 @@ def record_norm_compatibility(
 
     fixed: dict[str, Any] = {"norm": "layer", "norm_offset": True, "rotary": None, "gated": False}
     drawn = sg.architectures(kinds=["block"], max_parameters=400, **fixed)
-    trial = for_all(keeps, a=drawn, placement=st.sampled_from(list(placements)), seed=st.integers(0, 999))
+    run = for_all(keeps, a=drawn, placement=st.sampled_from(list(placements)), seed=st.integers(0, 999))
     evidence.property(
         "drawn blocks, placements and elements in float64",
-        trial,
+        run,
         figures={"largest observed / allowed": at_most(worst, 1.0)},
         only=only,
     )

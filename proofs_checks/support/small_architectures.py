@@ -6,9 +6,9 @@ from random import Random
 from typing import Any
 
 from symgauge.architecture import Architecture, Rotary
+from symgauge.model_graph import graph_of
 from symgauge.strategies.kinds import KINDS
 from symgauge.strategies.planner import Planner, choose_architecture
-from symgauge.wiring import wire
 
 ALONE: dict[str, Any] = {"residual": False, "causal": False}
 """One attention layer on vectors, without residual stream or mask."""
@@ -41,7 +41,7 @@ def small(
 
 
 def parameters(a: Architecture) -> int:
-    return wire(a).parameters
+    return graph_of(a).parameters
 
 
 def llama(d: int, h: int, g: int, d_k: int, d_v: int, d_ff: int, layers: int, **more: Any) -> Architecture:

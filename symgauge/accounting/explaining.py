@@ -65,7 +65,7 @@ def account(
     Example:
         >>> import symgauge
         >>> found = symgauge.account(symgauge.Architecture(d_model=4, heads=2, d_k=3, d_v=2, residual=False))
-        >>> {family.name: family.gain for family in found.families}, found.unexplained, found.formula
+        >>> {family.name: family.new_directions for family in found.families}, found.unexplained, found.formula
         ({'query-key': 18, 'value-output': 8}, 0, 26)
     """
     check_measuring(seed=seed, device=device, rounds=rounds, progress=progress)

@@ -9,26 +9,28 @@ from symgauge.checks import shown
 from symgauge.errors import InvalidInput
 from symgauge.exact.result import FibreDimension, Output
 from symgauge.layout import Layout
-from symgauge.wiring import Wiring, wire
+from symgauge.model_graph import ModelGraph, graph_of
 
 Names = tuple[tuple[str, int], ...]
 """Name and size of each parameter, in order."""
 
 
-def check_layout(a: Architecture, layout: Layout, module: nn.Module) -> Wiring:
-    """The architecture's wiring; raises InvalidInput where the layout does not fit it or the module."""
+def check_layout(a: Architecture, layout: Layout, module: nn.Module) -> ModelGraph:
+    """The architecture's model graph; raises InvalidInput where the layout does not fit it or the module."""
     if not isinstance(a, Architecture) or not isinstance(layout, Layout):
         given = f"{type(a).__name__} and {type(layout).__name__}"
         raise InvalidInput(f"a subject has a symgauge.Architecture and a symgauge.Layout, not {given}")
     if tuple(layout.names) != _names(module):
         raise InvalidInput(f"the layout describes {_tensors(layout.names)}; the module has {_tensors(_names(module))}")
-    w = wire(a)
+    graph = graph_of(a)
     for role, slot in layout.slots.items():
         shape = tuple(slot.index.shape)
         # Sizes may differ (a factor in the place of a matrix): what cannot act on them then says so.
-        if role in w.shapes and len(shape) != len(w.shapes[role]):
-            raise InvalidInput(f"layout: role {role!r} has shape {shape}; in this architecture it is {w.shapes[role]}")
-    return w
+        if role in graph.shapes and len(shape) != len(graph.shapes[role]):
+            raise InvalidInput(
+                f"layout: role {role!r} has shape {shape}; in this architecture it is {graph.shapes[role]}"
+            )
+    return graph
 
 
 def check_fibre(fibre: FibreDimension, module: nn.Module, output: Output) -> None:

@@ -6,19 +6,19 @@ from symgauge.architecture import Architecture
 from symgauge.checks import shown
 from symgauge.errors import InvalidInput
 from symgauge.exact.result import FibreDimension
+from symgauge.model_graph import ModelGraph
 from symgauge.symmetries.base import Symmetry
 from symgauge.symmetries.feed_forward import feed_forwards
 from symgauge.symmetries.unit_pieces import Units
-from symgauge.wiring import Wiring
 
 
-def units_of(fibre: FibreDimension, a: Architecture, w: Wiring) -> Units | None:
+def units_of(fibre: FibreDimension, a: Architecture, graph: ModelGraph) -> Units | None:
     """The one-sided hidden units of a piece, by feed-forward layer; None if there are none, or others beside them."""
-    layers = [f.up.weight.removesuffix(".up.weight") for f in feed_forwards(w)]
+    layers = [f.up.weight.removesuffix(".up.weight") for f in feed_forwards(graph)]
     if not fibre.pieces or a.activation not in ("relu", "relu2"):
         return None
     sites = [t for t in fibre.thresholds if t.operation == "relu"]
-    widths = [w.shapes[f.up.weight][-1] for f in feed_forwards(w)]
+    widths = [graph.shapes[f.up.weight][-1] for f in feed_forwards(graph)]
     if [t.units for t in sites] != widths or any(p.operation != "relu" for p in fibre.pieces):
         return None
     off = {layer: t.never_above for layer, t in zip(layers, sites, strict=True) if t.never_above}

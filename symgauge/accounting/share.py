@@ -13,12 +13,12 @@ from symgauge.symmetries.base import Symmetry
 
 @dataclass(frozen=True)
 class FamilyShare:
-    """What one family contributes. ``gain`` counts directions that the families before it did not span.
+    """What one family contributes. ``new_directions`` counts directions that the families before it did not span.
 
     Example:
         >>> import symgauge
         >>> found = symgauge.account(symgauge.Architecture(d_model=4, heads=2, d_k=1, d_v=1, residual=False))
-        >>> [(share.name, share.gain, share.violations) for share in found.families]
+        >>> [(share.name, share.new_directions, share.violations) for share in found.families]
         [('query-key', 2, 0), ('value-output', 2, 0)]
     """
 
@@ -27,7 +27,7 @@ class FamilyShare:
     coordinates: int
     dimension: int
     """Of its directions, those in the kernel."""
-    gain: int
+    new_directions: int
     violations: int
     """Generators outside the kernel: more than zero refutes the family on this architecture."""
     directions: int = 0
@@ -46,7 +46,7 @@ class FamilyShare:
         """Plain data for JSON."""
         return {
             "dimension": self.dimension,
-            "gain": self.gain,
+            "new_directions": self.new_directions,
             "violations": self.violations,
             "directions": self.directions,
         }
@@ -67,8 +67,8 @@ def share(family: Symmetry, vectors: Residues, rows: Echelon, known: Echelon) ->
         relations.add(image.map(lambda x: x.mT.contiguous()))
         vectors = rows.field.matmul(relations.kernel(), vectors)
         inside = _span(known, vectors)
-    gain = known.add(vectors)
-    return FamilyShare(family.name, family.title, count, inside.rank, gain, outside, directions.rank)
+    new_directions = known.add(vectors)
+    return FamilyShare(family.name, family.title, count, inside.rank, new_directions, outside, directions.rank)
 
 
 def on_free(free: Tensor, like: Echelon, vectors: Tensor) -> Residues:

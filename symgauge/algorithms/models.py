@@ -13,21 +13,21 @@ from symgauge.algorithms.neurons import FeedForwardParameters, NeuronAlignment, 
 from symgauge.algorithms.parameters import AttentionParameters
 from symgauge.architecture import Architecture
 from symgauge.errors import InvalidInput, UnsupportedModel
-from symgauge.wiring import Attention, FeedForward, Map, Mixture, Wiring, wire
+from symgauge.model_graph import Attention, FeedForward, Map, Mixture, ModelGraph, graph_of
 
 Roles = Mapping[str, Tensor]
 
 
-def _layers(w: Wiring) -> list[tuple[str, Attention]]:
-    found = [(s.query.weight.removesuffix(".query.weight"), s) for s in w.sublayers() if isinstance(s, Attention)]
+def _layers(graph: ModelGraph) -> list[tuple[str, Attention]]:
+    found = [(s.query.weight.removesuffix(".query.weight"), s) for s in graph.sublayers() if isinstance(s, Attention)]
     if not found:
         raise UnsupportedModel("this architecture has no plain multi-head attention (latent attention is not handled)")
     return found
 
 
-def _feed_forwards(w: Wiring) -> list[tuple[str, FeedForward]]:
+def _feed_forwards(graph: ModelGraph) -> list[tuple[str, FeedForward]]:
     found: list[FeedForward] = []
-    for s in w.sublayers():
+    for s in graph.sublayers():
         if isinstance(s, FeedForward):
             found.append(s)
         elif isinstance(s, Mixture):
@@ -55,7 +55,7 @@ def attention_layers(architecture: Architecture, roles: Roles) -> dict[str, Atte
             "without ALiBi"
         )
     layers = {}
-    for name, s in _layers(wire(architecture)):
+    for name, s in _layers(graph_of(architecture)):
         maps = {"query": s.query, "key": s.key, "value": s.value, "output": s.output}
         tensors = {field: _role(roles, m.weight) for field, m in maps.items()}
         tensors |= {f"{field}_bias": _role(roles, m.bias) for field, m in maps.items() if m.bias is not None}
@@ -77,7 +77,7 @@ def feed_forward_layers(architecture: Architecture, roles: Roles) -> dict[str, F
         {'layers.0.ff': (5, 4)}
     """
     layers = {}
-    for name, f in _feed_forwards(wire(architecture)):
+    for name, f in _feed_forwards(graph_of(architecture)):
         tensors = {"up": roles[f.up.weight], "down": roles[f.down.weight]}
         if f.gate is not None:
             tensors["gate"] = roles[f.gate.weight]
@@ -105,13 +105,13 @@ def with_layers(
         >>> changed["layers.0.attention.key.weight"].equal(2 * roles["layers.0.attention.key.weight"])
         True
     """
-    w, result = wire(architecture), dict(roles)
+    graph, result = graph_of(architecture), dict(roles)
     maps: dict[str, dict[str, Map]] = {
-        name: {"query": s.query, "key": s.key, "value": s.value, "output": s.output} for name, s in _layers(w)
+        name: {"query": s.query, "key": s.key, "value": s.value, "output": s.output} for name, s in _layers(graph)
     }
     maps |= {
         name: {"up": f.up, "down": f.down} | ({"gate": f.gate} if f.gate is not None else {})
-        for name, f in _feed_forwards(w)
+        for name, f in _feed_forwards(graph)
     }
     for name, layer in layers.items():
         if name not in maps:
@@ -131,7 +131,7 @@ def canonicalize_model(
 
     Fixes the gauge of attention alone; other symmetries of whole models (norm folds, the residual stream) stay.
 
-    Roles by name, in the shapes of ``symgauge.wire(architecture).shapes``. Raises as :func:`canonicalize` and
+    Roles by name, in the shapes of ``symgauge.graph_of(architecture).shapes``. Raises as :func:`canonicalize` and
     :func:`attention_layers`.
 
     Example:
@@ -152,7 +152,7 @@ def align_model(
 ) -> tuple[dict[str, Tensor], dict[str, Alignment | NeuronAlignment]]:
     """``other``'s roles, heads, groups and neurons of every layer moved next to ``reference``'s; and the reports.
 
-    Roles by name, in the shapes of ``symgauge.wire(architecture).shapes``. Raises as :func:`align` and
+    Roles by name, in the shapes of ``symgauge.graph_of(architecture).shapes``. Raises as :func:`align` and
     :func:`~symgauge.algorithms.align_neurons`, and :class:`UnsupportedModel` as :func:`attention_layers`.
 
     Example:
@@ -179,7 +179,7 @@ def equivalent_layers(
 ) -> dict[str, Equivalence]:
     """For every attention layer whether the two models' are on one gauge orbit, and by which element.
 
-    Roles by name, in the shapes of ``symgauge.wire(architecture).shapes``. Raises as :func:`equivalent` and
+    Roles by name, in the shapes of ``symgauge.graph_of(architecture).shapes``. Raises as :func:`equivalent` and
     :func:`attention_layers`.
 
     Example:

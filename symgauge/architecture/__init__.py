@@ -1,7 +1,8 @@
 """The record that says what a transformer is: every hyperparameter that decides which parameter symmetries it has.
 
-One frozen dataclass covers attention layers alone, blocks and whole models; :mod:`symgauge.wiring` turns it into named
-parameter tensors ("roles"), :mod:`symgauge.models` into a torch module, :mod:`symgauge.symmetries` into dimensions.
+One frozen dataclass covers attention layers alone, blocks and whole models; :mod:`symgauge.model_graph` turns it into
+named parameter tensors ("roles"), :mod:`symgauge.models` into a torch module, :mod:`symgauge.symmetries` into
+dimensions.
 """
 
 from symgauge.architecture.experts import Experts

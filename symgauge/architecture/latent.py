@@ -23,7 +23,7 @@ class Latent:
         >>> latent = symgauge.Latent(query=4, key_value=3, d_rope=2)
         >>> rotary = symgauge.Rotary.standard(2)
         >>> a = symgauge.Architecture(d_model=7, heads=2, d_k=5, d_v=3, latent=latent, rotary=rotary)
-        >>> symgauge.wire(a).shapes["layers.0.attention.key_up.weight"]   # heads, latent, channels without positions
+        >>> symgauge.graph_of(a).shapes["layers.0.attention.key_up.weight"]   # heads, latent, d_k − d_rope
         (2, 3, 3)
     """
 

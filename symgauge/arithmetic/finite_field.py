@@ -236,8 +236,8 @@ class FiniteField(PrimeField):
         mixed = _splitmix(mixed if a.im is None else mixed ^ (a.im * 0x2545F4914F6CDD1D))
         return torch.fmod(mixed & 0x7FFFFFFFFFFFFFFF, modulus - 1) + 1
 
-    def fresh(self, a: Residues, function: str) -> Residues:
-        """A fresh element per argument, without any relation."""
+    def uninterpreted(self, a: Residues, function: str) -> Residues:
+        """An uninterpreted element per argument, without any relation."""
         ex = None if a.ex is None else self._hash(a, f"{function} modulo q", self.exponents.p)
         return Residues(self._hash(a, function, self.p), None, ex)
 
@@ -248,9 +248,9 @@ class FiniteField(PrimeField):
         return gathered(lambda pair: torch.where(flipped, pair[0], pair[1]), [self.neg(a), a]), flipped
 
     def odd(self, a: Residues, function: str) -> Residues:
-        """A fresh element per argument with f(−a) = −f(a), for erf and the tangent of a half angle."""
+        """An uninterpreted element per argument with f(−a) = −f(a), for erf and the tangent of a half angle."""
         folded, flipped = self._fold(a)
-        value = self.fresh(folded, function)
+        value = self.uninterpreted(folded, function)
         value = gathered(lambda pair: torch.where(flipped, pair[0], pair[1]), [self.neg(value), value])
         zero = self.is_zero(a)
         return value.map(lambda t: torch.where(zero, 0, t))
@@ -277,7 +277,7 @@ class FiniteField(PrimeField):
         return Residues(value, None, torch.where(a.ex == 0, 1, hashed))
 
     def log(self, a: Residues) -> Residues:
-        """A fresh element per argument with log(1/a) = −log(a) and log(1) = 0."""
+        """An uninterpreted element per argument with log(1/a) = −log(a) and log(1) = 0."""
         inverse = self.inverse(a)
         flipped = (
             (inverse.re < a.re)
@@ -288,7 +288,7 @@ class FiniteField(PrimeField):
             )
         )
         folded = gathered(lambda pair: torch.where(flipped, pair[0], pair[1]), [inverse, a])
-        value = self.fresh(folded, "log")
+        value = self.uninterpreted(folded, "log")
         value = gathered(lambda pair: torch.where(flipped, pair[0], pair[1]), [self.neg(value), value])
         one = a.re == 1 if a.im is None else (a.re == 1) & (a.im == 0)
         return value.map(lambda t: torch.where(one, 0, t))

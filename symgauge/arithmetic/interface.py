@@ -1,7 +1,8 @@
 """What an arithmetic has to offer so that the rule table, and with it any torch module, runs in it.
 
-Rules are written in these operations and see of an :class:`Element` only what stands here. The finite field with its
-chain rule (:mod:`symgauge.arithmetic.jet`) and many digits (:mod:`symgauge.arithmetic.multiprecision`) are the two.
+Rules are written in these operations and see of an :class:`Element` only what stands here. The two are the finite
+field with its chain rule (:mod:`symgauge.arithmetic.traced_value`) and many digits
+(:mod:`symgauge.arithmetic.multiprecision`).
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ class Element:
     """An array of numbers with what else is known of them; what they are is the arithmetic's own business."""
 
     value: Any
-    shadow: Tensor
+    reference: Tensor
     """The same computation in float64, which decides every branch."""
     node: Node | None = None
     """Its place in the chain rule; None if constant, or derivatives are not wanted."""
-    taint: Tensor | None = None
+    undefined: Tensor | None = None
     """Entries that must not be used; None if all may."""
     degree: int = 0
     """A bound on the degree in the parameters; 0 says that none is involved."""
@@ -41,7 +42,7 @@ class Element:
 
     @property
     def shape(self) -> torch.Size:
-        return self.shadow.shape
+        return self.reference.shape
 
 
 E = TypeVar("E", bound=Element)
@@ -66,7 +67,7 @@ class Watcher:
     def root(self, radicand: Element) -> None:
         """A square root is about to be taken."""
 
-    def side(self, operation: str, distance: Tensor, taint: Tensor | None) -> None:
+    def side(self, operation: str, distance: Tensor, undefined: Tensor | None) -> None:
         """A continuous function has a kink where ``distance`` is 0."""
 
     def jump(self, operation: str, distance: Element, ordered: bool = False) -> None:
@@ -91,12 +92,12 @@ class Arithmetic(ABC, Generic[E]):
     def threshold(self, operation: str, distance: E) -> None:
         """Tell on which side of 0 each entry is, for a continuous function with a kink there."""
         if self.watcher.thresholds and distance.depends:
-            self.watcher.side(operation, distance.shadow, distance.taint)
+            self.watcher.side(operation, distance.reference, distance.undefined)
 
     def chosen(self, operation: str, x: E, mask: Tensor) -> None:
         """Tell which entries were chosen (top-k experts), as sides of a threshold."""
         if self.watcher.thresholds and x.depends:
-            self.watcher.side(operation, mask.double() - 0.5, x.taint)
+            self.watcher.side(operation, mask.double() - 0.5, x.undefined)
 
     def jump(self, operation: str, distance: E, ordered: bool = False) -> None:
         """Tell of a threshold at 0 that the function may jump at."""
@@ -107,7 +108,7 @@ class Arithmetic(ABC, Generic[E]):
 
     @abstractmethod
     def lift(self, x: Tensor, exact: bool = False) -> E:
-        """An ordinary tensor as a constant. Non-finite entries keep their shadow.
+        """An ordinary tensor as a constant. Non-finite entries keep their reference.
 
         ``exact`` (parameters and inputs): floats are the dyadic rationals that they are. Else (constants of the code)
         an arithmetic may take the nearest float to a simple fraction for that fraction.
@@ -212,12 +213,12 @@ class Arithmetic(ABC, Generic[E]):
         """a where condition, else b; all broadcast."""
 
     @abstractmethod
-    def move(self, fn: Callable[[Tensor], Tensor], a: E) -> E:
+    def gather(self, fn: Callable[[Tensor], Tensor], a: E) -> E:
         """Apply an operation that only moves, copies, drops or zeroes entries."""
 
     @abstractmethod
-    def join(self, fn: Callable[[Sequence[Tensor]], Tensor], elements: Sequence[E]) -> E:
+    def concatenate(self, fn: Callable[[Sequence[Tensor]], Tensor], elements: Sequence[E]) -> E:
         """The same for an operation that makes one result of several (cat, stack, index_put, …)."""
 
     def expand(self, a: E, shape: torch.Size | tuple[int, ...]) -> E:
-        return a if tuple(a.shape) == tuple(shape) else self.move(lambda x: x.expand(shape), a)
+        return a if tuple(a.shape) == tuple(shape) else self.gather(lambda x: x.expand(shape), a)

@@ -1,4 +1,4 @@
-"""The linear maps that derivatives are made of: entry by entry, matrix products, sums, and moves of entries.
+"""The linear maps that derivatives are made of: entry by entry, matrix products, sums, and gathers of entries.
 
 Arrays of tangents and of rows have one axis more than the value, in front. ``push`` takes a tangent of the argument to
 one of the result, ``pull`` takes rows the other way (the transposed map), and so does ``pull_owned`` for the rows of a
@@ -110,7 +110,7 @@ class Total(LinearMap):
         return self._expanded(owner, 0)
 
 
-class Move(LinearMap):
+class Gather(LinearMap):
     """Entries that are copied or dropped: result[j] = argument[index[j]], or 0 where the index is negative."""
 
     def __init__(self, index: Tensor, shape: torch.Size) -> None:
@@ -259,12 +259,12 @@ def _stacked(field: FiniteField, x: Residues, y: Residues) -> Residues:
     return tall.map(lambda t: t.unflatten(-2, (x.shape[0], -1)).movedim(-3, 0))
 
 
-def moves(index: Tensor, shapes: Sequence[torch.Size]) -> list[Move]:
-    """The maps of a move that joins arrays, from one ``index`` into all of their entries, one array after the other."""
+def gathers(index: Tensor, shapes: Sequence[torch.Size]) -> list[Gather]:
+    """The maps of a concatenation, from one ``index`` into all entries of the arrays, one array after the other."""
     result, start = [], 0
     for shape in shapes:
         size = shape.numel()
         inside = (index >= start) & (index < start + size)
-        result.append(Move(torch.where(inside, index - start, -1), shape))
+        result.append(Gather(torch.where(inside, index - start, -1), shape))
         start += size
     return result

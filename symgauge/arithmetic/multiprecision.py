@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 import symgauge.arithmetic.rules  # noqa: F401  (registers the rule table)
-from symgauge.arithmetic.carrier import Carrier, wrap
 from symgauge.arithmetic.interface import Arithmetic, Element
+from symgauge.arithmetic.wrapper_tensor import WrapperTensor, wrap
 from symgauge.errors import InvalidInput
 
 _MIN_DIGITS = 17
@@ -32,7 +32,7 @@ class Numbers(Element):
 
 
 class Multiprecision(Arithmetic[Numbers]):
-    """Numbers of ``digits`` decimal digits; the shadow is their nearest float64."""
+    """Numbers of ``digits`` decimal digits; the reference is their nearest float64."""
 
     def __init__(self, digits: int) -> None:
         if not isinstance(digits, int) or digits < _MIN_DIGITS:
@@ -52,8 +52,8 @@ class Multiprecision(Arithmetic[Numbers]):
     def element(self, entries: Any) -> Numbers:
         """An element from an array of mpmath floats."""
         array = np.asarray(entries, dtype=object)
-        shadow = torch.tensor([float(x) for x in array.flat], dtype=torch.float64).reshape(array.shape)
-        return Numbers(array, shadow)
+        reference = torch.tensor([float(x) for x in array.flat], dtype=torch.float64).reshape(array.shape)
+        return Numbers(array, reference)
 
     def lift(self, x: Tensor, exact: bool = False) -> Numbers:
         """An ordinary tensor, entry by entry without rounding; infinities stay infinite."""
@@ -91,10 +91,10 @@ class Multiprecision(Arithmetic[Numbers]):
         return self.element(np.matmul(a.value, b.value) + self.context.zero)
 
     def cumsum(self, a: Numbers, dim: int) -> Numbers:
-        return self.element(np.cumsum(a.value, axis=dim) if a.shadow.dim() else a.value)
+        return self.element(np.cumsum(a.value, axis=dim) if a.reference.dim() else a.value)
 
     def sum(self, a: Numbers, dims: Sequence[int], keepdim: bool = False) -> Numbers:
-        axes = tuple(d % a.shadow.dim() for d in dims)
+        axes = tuple(d % a.reference.dim() for d in dims)
         return self.element(np.sum(a.value, axis=axes, keepdims=keepdim) + self.context.zero)
 
     # ----- division, roots and transcendental functions: float conventions at their poles
@@ -132,7 +132,7 @@ class Multiprecision(Arithmetic[Numbers]):
     def softmax(self, x: Numbers, dim: int, safe: bool = False) -> Numbers:
         # Exponents have no bound here, so scores need not be shifted first.
         zero = self.lift(torch.zeros((), dtype=torch.float64))
-        masked = torch.softmax(x.shadow, dim) == 0
+        masked = torch.softmax(x.reference, dim) == 0
         weights = self.select(masked, zero, self.exp(self.select(masked, zero, x)))
         total = self.sum(weights, [dim], keepdim=True)
         return self.mul(weights, self.map(lambda t: 1 / t if t else self.context.nan, total))
@@ -145,38 +145,38 @@ class Multiprecision(Arithmetic[Numbers]):
     def select(self, condition: Tensor, a: Numbers, b: Numbers) -> Numbers:
         return self.element(np.where(condition.numpy(), a.value, b.value))
 
-    def move(self, fn: Callable[[Tensor], Tensor], a: Numbers) -> Numbers:
-        return self.join(lambda parts: fn(parts[0]), [a])
+    def gather(self, fn: Callable[[Tensor], Tensor], a: Numbers) -> Numbers:
+        return self.concatenate(lambda parts: fn(parts[0]), [a])
 
-    def join(self, fn: Callable[[Sequence[Tensor]], Tensor], elements: Sequence[Numbers]) -> Numbers:
-        """The move is traced on entry numbers, from 1; 0 stands for a zero that it puts in."""
+    def concatenate(self, fn: Callable[[Sequence[Tensor]], Tensor], elements: Sequence[Numbers]) -> Numbers:
+        """The operation is traced on entry numbers, from 1; 0 stands for a zero that it puts in."""
         numbers, start = [], 1
         for x in elements:
-            numbers.append(torch.arange(start, start + x.shadow.numel()).reshape(x.shape))
-            start += x.shadow.numel()
+            numbers.append(torch.arange(start, start + x.reference.numel()).reshape(x.shape))
+            start += x.reference.numel()
         bank = np.concatenate([np.array([self.context.zero], dtype=object), *(x.value.reshape(-1) for x in elements)])
         return self.element(bank[fn(numbers).numpy()])
 
     # ----- in and out
 
     def wrap(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Tensors by name as carriers; those that are carriers already, or hold integers, stay as they are."""
+        """Tensors by name as wrapper tensors; those that are that already, or hold integers, stay as they are."""
         return {name: self.carry(x) for name, x in tensors.items()}
 
     def carry(self, x: Tensor) -> Tensor:
-        """A floating tensor as a carrier with many digits."""
-        return x if isinstance(x, Carrier) or not x.is_floating_point() else wrap(self.lift(x), self)
+        """A floating tensor as a wrapper tensor with many digits."""
+        return x if isinstance(x, WrapperTensor) or not x.is_floating_point() else wrap(self.lift(x), self)
 
     def numbers(self, x: Tensor) -> np.ndarray:
-        """The mpmath floats of a carrier made by this arithmetic, in its shape."""
-        if not isinstance(x, Carrier) or x.calculus is not self:
+        """The mpmath floats of a wrapper tensor made by this arithmetic, in its shape."""
+        if not isinstance(x, WrapperTensor) or x.calculus is not self:
             raise InvalidInput(f"expected a tensor computed with {self.digits} digits, not {type(x).__name__}")
-        return x.jet.value
+        return x.element.value
 
     def nearest(self, x: Tensor) -> Tensor:
-        """The nearest float64 tensor to a carrier made by this arithmetic."""
-        return self.element(self.numbers(x)).shadow
+        """The nearest float64 tensor to a wrapper tensor made by this arithmetic."""
+        return self.element(self.numbers(x)).reference
 
     def norm(self, x: Tensor) -> Any:
-        """Frobenius norm of a carrier, as an mpmath float."""
+        """Frobenius norm of a wrapper tensor, as an mpmath float."""
         return self.context.sqrt(self.context.fsum(self.numbers(x).reshape(-1), squared=True))

@@ -118,15 +118,15 @@ class Record(Watcher):
         self._turns[current(), operation] += 1
         return Key(current(), operation, self._turns[current(), operation])
 
-    def side(self, operation: str, distance: Tensor, taint: Tensor | None) -> None:
-        """Note the sides of a threshold's ``distance`` (shadow; the batch on axis 0, alone or with positions)."""
-        self._side(self._key(operation), distance, taint, False)
+    def side(self, operation: str, distance: Tensor, undefined: Tensor | None) -> None:
+        """Note the sides of a threshold's ``distance`` (in float64; the batch on axis 0, alone or with positions)."""
+        self._side(self._key(operation), distance, undefined, False)
 
-    def _side(self, key: Key, distance: Tensor, taint: Tensor | None, ordered: bool) -> None:
+    def _side(self, key: Key, distance: Tensor, undefined: Tensor | None, ordered: bool) -> None:
         distance = distance.reshape(1) if distance.dim() == 0 else distance
         good = torch.isfinite(distance)
-        if taint is not None:
-            good = good & ~taint
+        if undefined is not None:
+            good = good & ~undefined
         if self.distinct and distance.dim() > 1:
             places = distance.masked_fill(~good, torch.inf).reshape(-1, distance.shape[-1])
             distance = torch.unique(places, dim=0)
@@ -155,15 +155,15 @@ class Record(Watcher):
     def jump(self, operation: str, distance: Element, ordered: bool = False) -> None:
         """Note a threshold that the function may jump at, with derivatives where the run has them."""
         key = self._key(operation)
-        self._side(key, distance.shadow, distance.taint, ordered)
+        self._side(key, distance.reference, distance.undefined, ordered)
         if distance.node is None or len(self.jumps.get(key, ())) >= _UNITS * _SAMPLES:
             return
         shape = distance.shape
         units = shape[-1] if shape else 1
-        flat = torch.arange(max(distance.shadow.numel(), 1)).reshape(-1, units)
-        usable = torch.isfinite(distance.shadow)
-        if distance.taint is not None:
-            usable = usable & ~distance.taint.expand(shape)
+        flat = torch.arange(max(distance.reference.numel(), 1)).reshape(-1, units)
+        usable = torch.isfinite(distance.reference)
+        if distance.undefined is not None:
+            usable = usable & ~distance.undefined.expand(shape)
         usable = usable.reshape(-1, units).cpu()
         kept = self.jumps.setdefault(key, [])
         value = distance.value.map(lambda t: t.reshape(-1))

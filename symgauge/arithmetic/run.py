@@ -16,10 +16,10 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from symgauge.arithmetic import decompositions
 from symgauge.arithmetic.arguments import leaves, mapped
-from symgauge.arithmetic.carrier import Carrier, exactly
 from symgauge.arithmetic.complex_pairs import Pair
 from symgauge.arithmetic.places import current, where
 from symgauge.arithmetic.record import Record
+from symgauge.arithmetic.wrapper_tensor import WrapperTensor, exactly
 from symgauge.errors import UnsupportedOperation
 
 aten = torch.ops.aten
@@ -48,39 +48,41 @@ def _address(x: Tensor) -> int:
 
 
 class Run(TorchDispatchMode):
-    """Active around one call of a module's forward whose parameters are the given carriers."""
+    """Active around one call of a module's forward whose parameters are the given wrapper tensors."""
 
-    def __init__(self, memory: Memory, carriers: Mapping[str, Carrier], record: Record) -> None:
+    def __init__(self, memory: Memory, wrappers: Mapping[str, WrapperTensor], record: Record) -> None:
         super().__init__()
-        self.memory, self.carriers, self.record = memory, dict(carriers), record
+        self.memory, self.wrappers, self.record = memory, dict(wrappers), record
         self.scratch = Memory()
         """Memory of ordinary tensors that exact values were written into."""
         self._kept: list[Tensor] = []
         self._decided = WeakIdKeyDictionary()
-        for carrier in carriers.values():
-            carrier.run = self
+        for wrapper in wrappers.values():
+            wrapper.run = self
 
-    def adopt(self, carriers: Iterable[Any]) -> None:
-        for x in carriers:
-            if isinstance(x, Carrier):
+    def adopt(self, wrappers: Iterable[Any]) -> None:
+        for x in wrappers:
+            if isinstance(x, WrapperTensor):
                 x.run = self
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         tensors = [x for x in leaves((args, kwargs)) if isinstance(x, Tensor)]
-        if _views(func) and not any(isinstance(x, (Carrier, Pair)) for x in tensors):
+        if _views(func) and not any(isinstance(x, (WrapperTensor, Pair)) for x in tensors):
             result = func(*args, **kwargs)  # it shares its memory, by which it is recognised when it is used
             if any(x in self._decided for x in tensors):
                 self._decide(result)
             return result
-        if _writes(func, args) and any(isinstance(x, (Carrier, Pair)) or self._is_parameter(x) for x in tensors[1:]):
+        if _writes(func, args) and any(
+            isinstance(x, (WrapperTensor, Pair)) or self._is_parameter(x) for x in tensors[1:]
+        ):
             self._make_exact(args[0])
         scratch = None
         if func._schema.is_mutable and args and isinstance(args[0], Tensor) and self.scratch.find(args[0]):
             scratch = args[0]
         exact = False
         for x in tensors:
-            if isinstance(x, Carrier):
+            if isinstance(x, WrapperTensor):
                 exact = True
                 if x.run is not None and x.run is not self:
                     raise UnsupportedOperation(
@@ -104,7 +106,7 @@ class Run(TorchDispatchMode):
             self.adopt(leaves(result))
             if scratch is not None:
                 self._write_back(scratch, result)
-            if any(isinstance(x, Carrier) and x.jet.depends for x in leaves((args, kwargs))):
+            if any(isinstance(x, WrapperTensor) and x.element.depends for x in leaves((args, kwargs))):
                 self._decide(result)
             return result
         if torch.Tag.nondeterministic_seeded in func.tags:
@@ -119,21 +121,21 @@ class Run(TorchDispatchMode):
     def _decide(self, result: Any) -> None:
         """Ordinary tensors that come out of exact ones are decisions by the float64 reference."""
         for x in leaves(result):
-            if isinstance(x, Tensor) and not isinstance(x, (Carrier, Pair)):
+            if isinstance(x, Tensor) and not isinstance(x, (WrapperTensor, Pair)):
                 self._decided[x] = True
 
     def _is_parameter(self, x: Any) -> bool:
         return isinstance(x, Tensor) and bool(self.memory.find(x) or self.scratch.find(x))
 
     def resolve(self, x: Tensor) -> Tensor:
-        """What the module returned, as the carrier that it stands for if it is an ordinary tensor with exact memory."""
-        return self._exact_of(x) if not isinstance(x, Carrier) and self._is_parameter(x) else x
+        """What the module returned: for an ordinary tensor with exact memory, the wrapper tensor that it stands for."""
+        return self._exact_of(x) if not isinstance(x, WrapperTensor) and self._is_parameter(x) else x
 
     # ----- ordinary tensors that exact values are written into: torch.zeros(…) filled piece by piece
 
     def _make_exact(self, x: Any) -> None:
         """From here on the memory of an ordinary tensor holds exact values."""
-        if isinstance(x, (Carrier, Pair)) or not isinstance(x, Tensor) or self._is_parameter(x):
+        if isinstance(x, (WrapperTensor, Pair)) or not isinstance(x, Tensor) or self._is_parameter(x):
             return
         if not x.is_floating_point():
             raise UnsupportedOperation(
@@ -141,10 +143,10 @@ class Run(TorchDispatchMode):
                 "floating-point numbers"
             )
         whole = x.new_empty(0).set_(x.untyped_storage())  # all of its memory, in a row
-        calculus = next(iter(self.carriers.values())).calculus
-        name = f"scratch {len(self.carriers)}"
-        self.carriers[name] = Carrier(calculus.lift(whole.clone()), calculus)
-        self.carriers[name].run = self
+        calculus = next(iter(self.wrappers.values())).calculus
+        name = f"scratch {len(self.wrappers)}"
+        self.wrappers[name] = WrapperTensor(calculus.lift(whole.clone()), calculus)
+        self.wrappers[name].run = self
         self.scratch.add(name, whole)
         self._kept.append(whole)
 
@@ -152,21 +154,21 @@ class Run(TorchDispatchMode):
         """Put what was written into a part of exact memory where it belongs."""
         ((name, whole),) = self.scratch.find(target)
         entries = _entries(target, whole).reshape(-1)
-        base, new = self.carriers[name], result.jet
-        base.jet = base.calculus.join(
-            lambda parts: parts[0].index_put((entries,), parts[1].reshape(-1)), [base.jet, new]
+        base, new = self.wrappers[name], result.element
+        base.element = base.calculus.concatenate(
+            lambda parts: parts[0].index_put((entries,), parts[1].reshape(-1)), [base.element, new]
         )
 
     def _exact_of(self, x: Tensor) -> Tensor:
-        """The carrier of a parameter or of exact memory, or the same view of it, that was met as an ordinary tensor."""
+        """The wrapper tensor, or the same view of it, of a parameter or exact memory met as an ordinary tensor."""
         found = self.memory.find(x) or self.scratch.find(x)
         for name, home in found:
-            carrier = self.carriers[name]
+            wrapper = self.wrappers[name]
             if (x.shape, x.stride(), x.storage_offset()) == (home.shape, home.stride(), home.storage_offset()):
-                return carrier
+                return wrapper
             entries = _entries(x, home)
             if bool((entries >= 0).all()):
-                view = exactly(aten.index.Tensor, (exactly(aten.view.default, (carrier, [-1]), {}), [entries]), {})
+                view = exactly(aten.index.Tensor, (exactly(aten.view.default, (wrapper, [-1]), {}), [entries]), {})
                 view.run = self
                 return view
         raise UnsupportedOperation(

@@ -7,8 +7,8 @@ from symgauge.claims.decorator import checks
 from symgauge.claims.figures import Bounded, Figure, at_least, at_most, equal
 from symgauge.claims.ledger import Entry, Ledger
 from symgauge.claims.log import EvidenceLog
+from symgauge.claims.property_run import PropertyRun, for_all
 from symgauge.claims.record import Bearing, Claim, Evidence, Kind, Verdict
-from symgauge.claims.trial import Trial, for_all
 from symgauge.claims.verdict import Decision, decide
 
 __all__ = [
@@ -22,7 +22,7 @@ __all__ = [
     "Figure",
     "Kind",
     "Ledger",
-    "Trial",
+    "PropertyRun",
     "Verdict",
     "at_least",
     "at_most",

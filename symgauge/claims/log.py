@@ -7,9 +7,9 @@ from types import EllipsisType
 from typing import Any
 
 from symgauge.claims.figures import Bounded, figure
+from symgauge.claims.property_run import PropertyRun
 from symgauge.claims.record import Bearing, Claim, Evidence, Kind
 from symgauge.claims.source_text import SourceText
-from symgauge.claims.trial import Trial
 from symgauge.errors import InvalidInput
 
 Outcome = bool | None | EllipsisType
@@ -63,12 +63,12 @@ class EvidenceLog:
         """Exact arithmetic: a finite field, rationals, integers, enumeration."""
         return self.add(Kind.EXACT, summary, passed, **details)
 
-    def property(self, summary: str, trial: Trial, **details: Any) -> Evidence:
+    def property(self, summary: str, property_run: PropertyRun, **details: Any) -> Evidence:
         """A Hypothesis property, as run by `for_all`. When it passes, it needs a control of its own."""
-        found: dict[str, Any] = {"cases": trial.cases, "counterexample": trial.counterexample}
-        if trial.seed is not None:
-            details["figures"] = {**details.get("figures", {}), "Hypothesis seed": trial.seed}
-        return self.add(Kind.PROPERTY, summary, trial.passed, **found | details)
+        found: dict[str, Any] = {"cases": property_run.cases, "counterexample": property_run.counterexample}
+        if property_run.seed is not None:
+            details["figures"] = {**details.get("figures", {}), "Hypothesis seed": property_run.seed}
+        return self.add(Kind.PROPERTY, summary, property_run.passed, **found | details)
 
     def numeric(self, summary: str, passed: Outcome = ..., **details: Any) -> Evidence:
         """Floats, against a tolerance from an error model. When it passes, it needs a control of its own."""

@@ -1,7 +1,7 @@
 """Choosing probes whose square roots all exist in the field.
 
-Every norm of every token needs one root, so a random sequence is rarely usable as a whole. Roots that fail leave a
-taint on exactly the outputs that rest on them; sequences with a clean prefix are kept and the rest of them drawn anew,
+Every norm of every token needs one root, so a random sequence is rarely usable as a whole. Roots that fail leave
+undefined exactly the outputs that rest on them; sequences with a clean prefix are kept and the rest of them drawn anew,
 which pays one token at a time where the module is causal, and falls back to plain rejection where it is not.
 """
 
@@ -167,16 +167,16 @@ class Acceptance:
 
     def _collect(self, batch: Tensor) -> None:
         """Evaluate candidates (values only) and pool the usable ones."""
-        jets = self.evaluation(batch)
+        elements = self.evaluation(batch)
         self.tried += len(batch)
-        outputs = numbered(jets)
+        outputs = numbered(elements)
         self.widths = [(each.count, each.width) for each in outputs]
-        good = clean(jets)
+        good = clean(elements)
         aligned = len(outputs) == 1 and good.shape[1] == batch.shape[1]
         if aligned and self._todo is None and not bool(good.all()):
             self._remember(batch, good)
         self.unusable += int((~good).sum())
-        apart = jets if self.generic is None else self.generic(batch)
+        apart = elements if self.generic is None else self.generic(batch)
         signature = signatures(self.evaluation.calculus.field, apart).tolist()
         for row in torch.nonzero(good.any(1)).flatten().tolist():
             where = torch.nonzero(good[row]).flatten().tolist()

@@ -70,19 +70,20 @@ def check_agreement(evaluation: Evaluation, seed: int) -> None:
             raise InvalidInput(
                 f"the inputs of a batch see one another in {function.name}{_hint(function, plain, batch)}"
             )
-    shadows = evaluation(batch, watched=True)
-    for name, jet in zip(function.axes, shadows, strict=True):
-        if not bool(torch.isfinite(jet.shadow).all()):
+    outputs = evaluation(batch, watched=True)
+    for name, element in zip(function.axes, outputs, strict=True):
+        if not bool(torch.isfinite(element.reference).all()):
             raise Undecided(
                 f"output {name!r} of {function.name} is finite by itself and not in the exact run's "
                 "float64 reference, so "
                 "its branches cannot be trusted; write masks as −inf or a large negative number before a softmax"
             )
-        if not _close(jet.shadow, together[name].movedim(function.axes[name], 0)):
+        if not _close(element.reference, together[name].movedim(function.axes[name], 0)):
             raise UnsupportedOperation(
                 f"{function.name} computes something else in exact arithmetic than by itself (output "
                 f"{name!r} differs by "
-                f"{float((jet.shadow - together[name].movedim(function.axes[name], 0)).abs().max()):.1e}): it reads "
+                f"{float((element.reference - together[name].movedim(function.axes[name], 0)).abs().max()):.1e}): "
+                "it reads "
                 "weights or state in a way that is not followed; take weights from registered parameters in every call"
             )
 

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from symgauge.arithmetic.finite_field import FiniteField, Residues
-from symgauge.arithmetic.jet import Calculus
 from symgauge.arithmetic.primes import DEFAULT_PRIMES, check_primes
 from symgauge.arithmetic.record import pieces, thresholds
+from symgauge.arithmetic.traced_value import Calculus
 from symgauge.errors import InvalidInput
 from symgauge.exact.acceptance import Acceptance
 from symgauge.exact.agreement import check_agreement
@@ -144,7 +144,7 @@ class _Search:
             positions=rows.positions,
             sequences=rows.sequences,
             tried=self.acceptance.tried,
-            slope=rows.slope,
+            derivative_degree=rows.derivative_degree,
             seconds={stage: round(seconds, 3) for stage, seconds in rows.seconds.items()},
         )
 
@@ -292,7 +292,7 @@ def _result(
         seed=seed,
         output=output,
         # A non-zero minor larger than the rank found has at most P rows; the rank found may be the wrong one.
-        failure_bound=math.prod(min(1.0, len(theta) * p.slope / p.prime) for p in points),
+        failure_bound=math.prod(min(1.0, len(theta) * p.derivative_degree / p.prime) for p in points),
         conditional_on=tuple(sorted(record.functions)),
         seconds=seconds,
         notes=tuple(notes),

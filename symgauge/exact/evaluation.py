@@ -10,14 +10,14 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import symgauge.arithmetic.rules  # noqa: F401  (registers the rule table)
-from symgauge.arithmetic.carrier import Carrier, wrap
 from symgauge.arithmetic.finite_field import Residues
 from symgauge.arithmetic.interface import RunEnded
-from symgauge.arithmetic.jet import Calculus, Jet
 from symgauge.arithmetic.places import module_names
 from symgauge.arithmetic.record import Record
 from symgauge.arithmetic.run import Run
 from symgauge.arithmetic.tape import Node, pull
+from symgauge.arithmetic.traced_value import Calculus, TracedValue
+from symgauge.arithmetic.wrapper_tensor import WrapperTensor, wrap
 from symgauge.blame import place, said
 from symgauge.errors import InvalidInput, SymgaugeError, UnsupportedOperation
 from symgauge.exact.parameter_function import ParameterFunction
@@ -39,11 +39,11 @@ class Evaluation:
         self._point = calculus.lift(theta, exact=True)
         self._variables: list[tuple[int, Node | None]] = []
 
-    def _carriers(self, calculus: Calculus, derivatives: bool) -> dict[str, Carrier]:
+    def _wrappers(self, calculus: Calculus, derivatives: bool) -> dict[str, WrapperTensor]:
         start, result = 0, {}
         self._variables = []
         for name, p in self.function.counted:
-            block = calculus.move(lambda t, i=start, p=p: t[i : i + p.numel()].reshape(p.shape), self._point)  # type: ignore[misc]
+            block = calculus.gather(lambda t, i=start, p=p: t[i : i + p.numel()].reshape(p.shape), self._point)  # type: ignore[misc]
             variable = calculus.variable(block, derivatives)
             result[name] = wrap(variable, calculus)
             result[name].parameter = name
@@ -71,8 +71,8 @@ class Evaluation:
         self.record.distinct = False
         return self.record
 
-    def __call__(self, batch: Tensor, derivatives: bool = False, watched: bool = False) -> list[Jet]:
-        """The outputs that count, each (batch, …), as jets; with ``derivatives``, :meth:`rows` can be asked for.
+    def __call__(self, batch: Tensor, derivatives: bool = False, watched: bool = False) -> list[TracedValue]:
+        """The outputs that count, each (batch, …), traced; with ``derivatives``, :meth:`rows` can be asked for.
 
         ``watched``: note on which sides of thresholds the inputs are (see :class:`Record`).
         """
@@ -81,8 +81,8 @@ class Evaluation:
         argument: Tensor = batch
         if not isinstance(self.inputs, Tokens):
             argument = wrap(calculus.lift(batch, exact=True), calculus)
-        carriers = self._carriers(calculus, derivatives)
-        run = Run(function.memory, carriers, self.record)
+        wrappers = self._wrappers(calculus, derivatives)
+        run = Run(function.memory, wrappers, self.record)
         run.adopt([argument])
         self.record.start(len(batch), watched)
         module = function.module
@@ -91,7 +91,7 @@ class Evaluation:
                 torch.random.fork_rng(devices=[]),
                 torch.no_grad(),
                 _plain_kernels(),
-                _parameters(module, dict(function.counted), carriers),
+                _parameters(module, dict(function.counted), wrappers),
                 module_names(module),
                 run,
             ):
@@ -104,20 +104,20 @@ class Evaluation:
                 f"{said(error)}{place(error, module)}; "
                 "operations that leave torch (numpy, data_ptr, tolist) cannot be followed"
             ) from error
-        jets = []
+        elements = []
         for name, axis in function.axes.items():
             x = found.get(name)
             if x is None:
                 raise UnsupportedOperation(f"output {name!r} of {function.name} is there in some runs only")
             x = run.resolve(x)
-            jet = x.jet if isinstance(x, Carrier) else calculus.lift(x)
-            jets.append(calculus.move(lambda t, a=axis: t.movedim(a, 0), jet) if axis else jet)  # type: ignore[misc]
-        if function.axes and not any(jet.depends for jet in jets):
+            element = x.element if isinstance(x, WrapperTensor) else calculus.lift(x)
+            elements.append(calculus.gather(lambda t, a=axis: t.movedim(a, 0), element) if axis else element)  # type: ignore[misc]
+        if function.axes and not any(element.depends for element in elements):
             raise InvalidInput(
                 f"no output of {function.name} depends on its parameters; return the output tensor, or a tuple, dict "
                 "or object that holds it"
             )
-        return jets
+        return elements
 
 
 @contextmanager
@@ -133,9 +133,11 @@ def _plain_kernels() -> Iterator[None]:
 
 
 @contextmanager
-def _parameters(module: nn.Module, counted: Mapping[str, Tensor], carriers: Mapping[str, Carrier]) -> Iterator[None]:
-    """Put carriers in the place of parameters, wherever the same parameter is registered."""
-    by_identity = {id(p): carriers[name] for name, p in counted.items()}
+def _parameters(
+    module: nn.Module, counted: Mapping[str, Tensor], wrappers: Mapping[str, WrapperTensor]
+) -> Iterator[None]:
+    """Put wrapper tensors in the place of parameters, wherever the same parameter is registered."""
+    by_identity = {id(p): wrappers[name] for name, p in counted.items()}
     swapped = []
     for part in module.modules():
         for name, p in part._parameters.items():

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from symgauge.arithmetic.finite_field import Residues
-from symgauge.arithmetic.jet import Jet
 from symgauge.arithmetic.tape import Node
+from symgauge.arithmetic.traced_value import TracedValue
 from symgauge.errors import Undecided, UnsupportedOperation
 from symgauge.exact.acceptance import Acceptance, Key
 from symgauge.exact.evaluation import Evaluation
@@ -41,7 +41,7 @@ class JacobianRows:
         self.device = device
         self.echelon = Echelon(self.field, columns, device)
         self.generator = torch.Generator().manual_seed(seed)
-        self.rows = self.positions = self.sequences = self.slope = 0
+        self.rows = self.positions = self.sequences = self.derivative_degree = 0
         self.used: list[Probe] = []
         """Inputs so far, with the positions looked at."""
         self.seconds = {"probing": 0.0, "jacobian": 0.0, "rank": 0.0}
@@ -122,12 +122,12 @@ class JacobianRows:
     ) -> Residues:
         start = time.perf_counter()
         batch = torch.stack([sequence for sequence, _ in chunk])
-        jets = self.evaluation(batch, derivatives=True, watched=watched)
-        self._compare(jets, chunk)
-        outputs = numbered(jets)
+        elements = self.evaluation(batch, derivatives=True, watched=watched)
+        self._compare(elements, chunk)
+        outputs = numbered(elements)
         for each in outputs:
-            _check(each.jet)
-            self.slope = max(self.slope, each.jet.slope + 1)
+            _check(each.element)
+            self.derivative_degree = max(self.derivative_degree, each.element.derivative_degree + 1)
         result = rows(chunk, outputs)
         self._jumps()
         self.seconds["jacobian"] += time.perf_counter() - start
@@ -174,10 +174,10 @@ class JacobianRows:
         """Rows (n · groups, P) of combinations with these coefficients (n, batch, positions, width)."""
         given: list[tuple[Node, Residues, Tensor | None]] = []
         for each, coefficients in seeds:
-            if each.jet.node is not None:
-                shape = each.jet.shape
+            if each.element.node is not None:
+                shape = each.element.shape
                 owner = torch.arange(shape[0], device=self.device).reshape(-1, *[1] * (len(shape) - 1)).expand(shape)
-                given.append((each.jet.node, Residues(coefficients.reshape(n, *shape).to(self.device)), owner))
+                given.append((each.element.node, Residues(coefficients.reshape(n, *shape).to(self.device)), owner))
         if not given:
             return Residues(torch.zeros((n * groups, self.echelon.columns), dtype=torch.int64, device=self.device))
         return self.evaluation.rows(given, groups)
@@ -199,11 +199,11 @@ class JacobianRows:
             for i, sample in enumerate(samples):
                 sample.row, sample.node = rows.map(lambda x, i=i: x[i].clone()), None  # type: ignore[misc]
 
-    def _compare(self, jets: list[Jet], chunk: list[Probe]) -> None:
+    def _compare(self, elements: list[TracedValue], chunk: list[Probe]) -> None:
         """The values must be those of the pass that chose these inputs."""
         if self.acceptance.generic is not None:  # keys are of another point
             return
-        found = signatures(self.field, jets).tolist()
+        found = signatures(self.field, elements).tolist()
         for row, (_, keys) in enumerate(chunk):
             if any((p, *found[row][p]) != key for p, key in keys.items()):
                 raise UnsupportedOperation(
@@ -213,9 +213,9 @@ class JacobianRows:
                 )
 
 
-def _check(jet: Jet) -> None:
-    if not bool(torch.isfinite(jet.shadow).all()):
+def _check(element: TracedValue) -> None:
+    if not bool(torch.isfinite(element.reference).all()):
         raise Undecided(
-            "the float64 shadow of the output is not finite, so branches (ReLU, top-k, masks) cannot be trusted at "
+            "the float64 reference of the output is not finite, so branches (ReLU, top-k, masks) cannot be trusted at "
             "this point; pass another seed"
         )

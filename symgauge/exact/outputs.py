@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from symgauge.arithmetic.finite_field import FiniteField, Residues
-from symgauge.arithmetic.jet import Jet
+from symgauge.arithmetic.traced_value import TracedValue
 
 _COPRIME = 0x9E3779B1
 
@@ -27,46 +27,46 @@ def by_position(x: Tensor) -> Tensor:
 class Positions:
     """One output's positions, numbered from ``start`` in the numbering that all outputs share."""
 
-    jet: Jet
+    element: TracedValue
     start: int
     count: int
     width: int
 
 
-def numbered(jets: list[Jet]) -> list[Positions]:
+def numbered(elements: list[TracedValue]) -> list[Positions]:
     """The positions of all outputs, one output after the other."""
     result, start = [], 0
-    for jet in jets:
-        shape = by_position(jet.shadow).shape
-        result.append(Positions(jet, start, shape[1], shape[2]))
+    for element in elements:
+        shape = by_position(element.reference).shape
+        result.append(Positions(element, start, shape[1], shape[2]))
         start += shape[1]
     return result
 
 
-def clean(jets: list[Jet]) -> Tensor:
-    """(batch, positions): where no entry is tainted."""
+def clean(elements: list[TracedValue]) -> Tensor:
+    """(batch, positions): where no entry is undefined."""
     parts = []
-    for each in numbered(jets):
-        jet = each.jet
-        shape = (jet.shape[0], each.count)
-        if jet.taint is None:
+    for each in numbered(elements):
+        element = each.element
+        shape = (element.shape[0], each.count)
+        if element.undefined is None:
             parts.append(torch.ones(shape, dtype=torch.bool))
         else:
-            parts.append(~by_position(jet.taint.expand(jet.shape)).any(-1).cpu())
+            parts.append(~by_position(element.undefined.expand(element.shape)).any(-1).cpu())
     return torch.cat(parts, 1)
 
 
-def signatures(field: FiniteField, jets: list[Jet]) -> Tensor:
+def signatures(field: FiniteField, elements: list[TracedValue]) -> Tensor:
     """(batch, positions, 2): two numbers for the whole output at a position; equal ones mean equal outputs."""
     parts = []
-    for each in numbered(jets):
-        value = each.jet.value
+    for each in numbered(elements):
+        value = each.element.value
         key = field.seed * 0x85EBCA6B % (1 << 62)
         weights = torch.remainder((torch.arange(1, each.width + 1) * _COPRIME) ^ key, field.p)
         column = weights[:, None].to(value.re.device)
 
         def fold(x: Tensor, column: Tensor = column) -> Tensor:
-            return field._matmul(by_position(x.expand(each.jet.shape)), column)  # noqa: B023
+            return field._matmul(by_position(x.expand(each.element.shape)), column)  # noqa: B023
 
         folded = Residues(value.re, value.im)
         re, im = fold(folded.re), torch.zeros(()) if folded.im is None else fold(folded.im)

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from symgauge.arithmetic.finite_field import FiniteField
 from symgauge.arithmetic.interface import Element, RunEnded
-from symgauge.arithmetic.jet import Calculus, Jet
 from symgauge.arithmetic.record import Record
+from symgauge.arithmetic.traced_value import Calculus, TracedValue
 from symgauge.exact.evaluation import Evaluation
 from symgauge.exact.parameter_function import ParameterFunction
 from symgauge.exact.probes import Tokens
@@ -122,10 +122,10 @@ class _Roots(Record):
     """The radicands of a run, which ends at the one with this number."""
 
     last: int | None = None
-    radicands: list[Jet] = field(default_factory=list)
+    radicands: list[TracedValue] = field(default_factory=list)
 
     def root(self, radicand: Element) -> None:
-        assert isinstance(radicand, Jet)
+        assert isinstance(radicand, TracedValue)
         self.radicands.append(radicand)
         if self.last is not None and len(self.radicands) > self.last:
             raise RunEnded
@@ -133,7 +133,7 @@ class _Roots(Record):
 
 def _radicands(
     function: ParameterFunction, theta: Tensor, prime: int, batch: Tensor, last: int | None = None
-) -> list[Jet]:
+) -> list[TracedValue]:
     roots = _Roots(last=last)
     with suppress(RunEnded):
         Evaluation(function, theta, Calculus(FiniteField(prime)), roots)(batch)
@@ -171,9 +171,9 @@ def _score(
         if len(found) <= site:  # at this point the code takes another way
             continue
         radicand = found[site]
-        nothing = torch.zeros(radicand.shape, dtype=torch.bool, device=radicand.shadow.device)
+        nothing = torch.zeros(radicand.shape, dtype=torch.bool, device=radicand.reference.device)
         outside = nothing if radicand.value.im is None else radicand.value.im.expand(radicand.shape) != 0
-        lost = nothing if radicand.taint is None else radicand.taint.expand(radicand.shape)
+        lost = nothing if radicand.undefined is None else radicand.undefined.expand(radicand.shape)
         if tuple(radicand.shape[:2]) == tuple(batch.shape):
             # A token that has no root at all on its own could never be looked at.
             marks = torch.where(lost, -1, torch.where(outside, 0, 1)).reshape(*batch.shape, -1).amin(-1)

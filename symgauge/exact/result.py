@@ -18,7 +18,7 @@ Output = Literal["logits", "probabilities"]
 
 @dataclass(frozen=True)
 class PointRank:
-    """What one prime saw. ``tried`` counts candidate sequences, ``slope`` bounds the degree of Jacobian entries."""
+    """What one prime saw. ``tried`` counts candidate sequences, ``derivative_degree`` bounds Jacobian entries."""
 
     prime: int
     rank: int
@@ -28,7 +28,7 @@ class PointRank:
     positions: int
     sequences: int
     tried: int
-    slope: int
+    derivative_degree: int
     seconds: dict[str, float]
 
 
@@ -64,8 +64,8 @@ class FibreDimension:
     failure_bound: float
     """Bound on the probability that the rank is too small, by bad luck of the random point; see docs/engine.md."""
     conditional_on: tuple[str, ...]
-    """Functions whose values are fresh elements of the field: the bound supposes that those of unrelated arguments are
-    unrelated, and that relations between them are the ones that the engine keeps (docs/engine.md)."""
+    """Functions whose values are uninterpreted elements of the field: the bound supposes that those of unrelated
+    arguments are unrelated, and that relations between them are the ones that the engine keeps (docs/engine.md)."""
     seconds: float
     notes: tuple[str, ...]
     """What a reader must know: parameters that were held, outputs that were left out, branches that were taken."""

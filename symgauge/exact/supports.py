@@ -19,15 +19,15 @@ from symgauge.exact.result import FibreDimension
 
 @dataclass(frozen=True)
 class TensorSet:
-    """Tensors that move while all others rest. ``gain`` counts directions that the sets before it do not span."""
+    """Tensors that move while all others rest. ``new_directions`` counts those that the sets before it do not span."""
 
     tensors: tuple[str, ...]
     dimension: int
-    gain: int
+    new_directions: int
 
     def as_dict(self) -> dict[str, object]:
         """Plain data for JSON."""
-        return {"tensors": list(self.tensors), "dimension": self.dimension, "gain": self.gain}
+        return {"tensors": list(self.tensors), "dimension": self.dimension, "new_directions": self.new_directions}
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ def supports(fibre: FibreDimension, at_most: int = 3, known: Echelon | None = No
             break
         # All are found before the first is added: what is spanned is what smaller sets span.
         for members, vectors in sorted(search.sets(size, spanned), key=lambda found: found[0]):
-            if gain := spanned.add(vectors):
-                sets.append(TensorSet(tuple(search.names[t] for t in members), vectors.shape[0], gain))
+            if new_directions := spanned.add(vectors):
+                sets.append(TensorSet(tuple(search.names[t] for t in members), vectors.shape[0], new_directions))
     return Supports(tuple(sets), fibre.nullity - spanned.rank, unknown, search.motions(spanned))
 
 

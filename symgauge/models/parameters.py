@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from symgauge.architecture import Architecture
-from symgauge.wiring import wire
+from symgauge.model_graph import graph_of
 
 
 def _spread(name: str, shape: tuple[int, ...]) -> float:
@@ -31,12 +31,12 @@ def random_parameters(architecture: Architecture, seed: int = 0) -> dict[str, Te
         >>> from symgauge.models.reference import random_parameters
         >>> a = symgauge.Architecture(d_model=4, heads=2, d_k=3, d_v=2, vocabulary=7)
         >>> roles = random_parameters(a)
-        >>> roles["token_table"].shape, roles.keys() == symgauge.wire(a).shapes.keys()
+        >>> roles["token_table"].shape, roles.keys() == symgauge.graph_of(a).shapes.keys()
         (torch.Size([7, 4]), True)
     """
     generator = torch.Generator().manual_seed(seed)
     roles = {}
-    for name, shape in wire(architecture).shapes.items():
+    for name, shape in graph_of(architecture).shapes.items():
         if name.endswith(".gain"):
             sizes = 0.5 + torch.rand(shape, generator=generator, dtype=torch.float64)
             signs = 2 * torch.randint(0, 2, shape, generator=generator) - 1

@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from symgauge.architecture import Architecture
 from symgauge.errors import InvalidInput
 from symgauge.layout import Layout, Slot
+from symgauge.model_graph import Attention, FeedForward, Head, LatentAttention, Map, Mixture, Norm, Sublayer, graph_of
 from symgauge.models.parameters import random_parameters
 from symgauge.models.rotation import rotate
-from symgauge.wiring import Attention, FeedForward, Head, LatentAttention, Map, Mixture, Norm, Sublayer, wire
 
 __all__ = ["ReferenceModel", "forward", "random_parameters", "reference_layout"]
 
@@ -47,7 +47,7 @@ def _softcap(x: Tensor, cap: float | None) -> Tensor:
 
 
 class _Evaluation:
-    """One evaluation of an architecture at given roles; the methods follow the parts of the wiring."""
+    """One evaluation of an architecture at given roles; the methods follow the parts of the model graph."""
 
     def __init__(self, architecture: Architecture, roles: Mapping[str, Tensor]) -> None:
         self.a = architecture
@@ -195,9 +195,9 @@ class _Evaluation:
         return stream
 
     def run(self, inputs: Tensor) -> Tensor:
-        wiring = wire(self.a)
-        stream = self.norm(self.embed(inputs) if self.a.is_model else inputs, wiring.embedding_norm)
-        for step in wiring.steps:
+        graph = graph_of(self.a)
+        stream = self.norm(self.embed(inputs) if self.a.is_model else inputs, graph.embedding_norm)
+        for step in graph.steps:
             written = [stream] if self.a.residual else []
             for branch in step.branches:
                 x = self.norm(stream, branch.input_norm)
@@ -205,8 +205,8 @@ class _Evaluation:
                 output = self.norm(output, branch.output_norm)
                 written.append(_scaled(output, self.a.residual_scale))
             stream = self.norm(_total(written), step.stream_norm)
-        stream = self.norm(stream, wiring.final_norm)
-        return stream if wiring.head is None else self.head(stream, wiring.head, wiring.tied)
+        stream = self.norm(stream, graph.final_norm)
+        return stream if graph.head is None else self.head(stream, graph.head, graph.tied)
 
 
 def _total(terms: list[Tensor]) -> Tensor:
@@ -219,7 +219,7 @@ def _among(indices: Tensor, count: int) -> Tensor:
 
 
 def _check(architecture: Architecture, parameters: Mapping[str, Tensor], inputs: Tensor) -> None:
-    for name, shape in wire(architecture).shapes.items():
+    for name, shape in graph_of(architecture).shapes.items():
         if name not in parameters:
             raise InvalidInput(f"role {name!r} of shape {shape} is missing from the parameters")
         if tuple(parameters[name].shape) != shape:
@@ -234,7 +234,7 @@ def _check(architecture: Architecture, parameters: Mapping[str, Tensor], inputs:
 
 
 def forward(architecture: Architecture, parameters: Mapping[str, Tensor], inputs: Tensor) -> Tensor:
-    """The function an architecture computes at given roles (names and shapes of ``wire(architecture).shapes``).
+    """The function an architecture computes at given roles (names and shapes of ``graph_of(architecture).shapes``).
 
     Token ids (B, T) give logits (B, T, V); without a vocabulary, vectors (B, T, d_model) give (B, T, d_model).
     Positions count from 0. Linear attention uses its scores as they are, scaled by 1/√d_k and not normalised.
@@ -272,14 +272,14 @@ class ReferenceModel(nn.Module):
     def __init__(self, architecture: Architecture, seed: int | None = 0) -> None:
         super().__init__()
         self.architecture = architecture
-        shapes = wire(architecture).shapes
+        shapes = graph_of(architecture).shapes
         zero = {role: torch.zeros(shape, dtype=torch.float64) for role, shape in shapes.items()}
         for role, value in (zero if seed is None else random_parameters(architecture, seed)).items():
             self.register_parameter(_attribute(role), nn.Parameter(value))
 
     def roles(self) -> dict[str, Tensor]:
         """The parameters by role name."""
-        return {role: getattr(self, _attribute(role)) for role in wire(self.architecture).shapes}
+        return {role: getattr(self, _attribute(role)) for role in graph_of(self.architecture).shapes}
 
     def forward(self, inputs: Tensor) -> Tensor:
         return forward(self.architecture, self.roles(), inputs)
@@ -298,7 +298,7 @@ def reference_layout(module: nn.Module, architecture: Architecture) -> Layout:
         >>> reference_layout(module, a).size == sum(p.numel() for p in module.parameters())
         True
     """
-    shapes = {_attribute(role): (role, shape) for role, shape in wire(architecture).shapes.items()}
+    shapes = {_attribute(role): (role, shape) for role, shape in graph_of(architecture).shapes.items()}
     slots: dict[str, Slot] = {}
     names: list[tuple[str, int]] = []
     size = 0

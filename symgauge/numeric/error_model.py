@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_map
 
 from symgauge.architecture import Architecture
-from symgauge.wiring import wire
+from symgauge.model_graph import graph_of
 
 Roles = Mapping[str, Tensor]
 Function = Callable[[Roles], Tensor]
@@ -37,7 +37,7 @@ _DRAWS = 2
 
 def longest_sum(architecture: Architecture, length: int) -> int:
     """The largest number of terms that one matrix product of the model adds up, for sequences of ``length``."""
-    shapes = wire(architecture).shapes
+    shapes = graph_of(architecture).shapes
     sums = [
         shape[0] * shape[1] if name.endswith("output.weight") else shape[-2]
         for name, shape in shapes.items()

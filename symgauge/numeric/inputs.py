@@ -9,8 +9,8 @@ from torch import Tensor
 
 from symgauge.architecture import Architecture
 from symgauge.errors import InvalidInput
+from symgauge.model_graph import graph_of
 from symgauge.symmetries.base import DiscreteSymmetry, Symmetry
-from symgauge.wiring import wire
 
 
 def random_inputs(architecture: Architecture, seed: int = 0, *, batch: int = 3, length: int | None = None) -> Tensor:
@@ -51,4 +51,4 @@ def random_element(family: Symmetry | DiscreteSymmetry, architecture: Architectu
         >>> element.shape   # coordinates: 2 · 3²
         torch.Size([18])
     """
-    return family.sample(architecture, wire(architecture), torch.Generator().manual_seed(seed))
+    return family.sample(architecture, graph_of(architecture), torch.Generator().manual_seed(seed))

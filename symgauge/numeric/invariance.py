@@ -13,6 +13,7 @@ from torch.utils._pytree import tree_map
 
 from symgauge.architecture import Architecture
 from symgauge.errors import InvalidInput, SymgaugeError, Undecided
+from symgauge.model_graph import graph_of
 from symgauge.models.reference import forward
 from symgauge.numeric.error_model import (
     Action,
@@ -25,7 +26,6 @@ from symgauge.numeric.error_model import (
     sensitivity,
 )
 from symgauge.symmetries.base import DiscreteSymmetry, Symmetry
-from symgauge.wiring import wire
 
 Output = Literal["logits", "probabilities"]
 LARGEST_ALLOWED = 1e-3
@@ -125,10 +125,10 @@ def action(family: Symmetry | DiscreteSymmetry, architecture: Architecture) -> A
         >>> sorted(name for name in roles if moved[name] is not roles[name])
         ['layers.0.attention.key.weight', 'layers.0.attention.query.weight']
     """
-    wiring = wire(architecture)
+    graph = graph_of(architecture)
 
     def act(roles: Roles, element: Any) -> Mapping[str, Tensor]:
-        return family.act(architecture, wiring, roles, element)
+        return family.act(architecture, graph, roles, element)
 
     return act
 

@@ -9,9 +9,9 @@ from torch import Tensor
 from torch.func import jacfwd
 
 from symgauge.architecture import Architecture
+from symgauge.model_graph import graph_of
 from symgauge.parameter_vector import ParameterVector
 from symgauge.symmetries.base import Symmetry
-from symgauge.wiring import wire
 
 
 def generators(family: Symmetry, architecture: Architecture, parameters: Mapping[str, Tensor]) -> Tensor:
@@ -27,12 +27,12 @@ def generators(family: Symmetry, architecture: Architecture, parameters: Mapping
         >>> generators(family, a, roles).shape   # 2 · 3² directions, all parameters
         torch.Size([18, 100])
     """
-    wiring, vector = wire(architecture), ParameterVector.of(architecture)
+    graph, vector = graph_of(architecture), ParameterVector.of(architecture)
 
     def moved(x: Tensor) -> Tensor:
-        return vector.join({**parameters, **family.act(architecture, wiring, parameters, x)})
+        return vector.join({**parameters, **family.act(architecture, graph, parameters, x)})
 
     like = next(iter(parameters.values()))
-    zero = torch.zeros(family.coordinates(architecture, wiring), dtype=torch.float64, device=like.device)
+    zero = torch.zeros(family.coordinates(architecture, graph), dtype=torch.float64, device=like.device)
     jacobian: Tensor = jacfwd(moved)(zero)
     return jacobian.mT

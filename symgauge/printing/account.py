@@ -36,11 +36,13 @@ def _explained(account: Account) -> Iterator[Table]:
     """The tables of what explains the kernel, and of what carries the rest."""
     unexplained = ["unexplained", "", f"{account.unexplained:,}"]
     if account.architecture is not None:
-        rows = [[f.name, f"{f.dimension:,}", f"{f.gain:,}", f"{f.violations:,}"] for f in account.families]
-        yield table(["family", "dimension", "gain", "violations"], [*rows, [*unexplained, ""]])
-    moving = [[" + ".join(found.tensors), f"{found.dimension:,}", f"{found.gain:,}"] for found in account.sets]
+        rows = [[f.name, f"{f.dimension:,}", f"{f.new_directions:,}", f"{f.violations:,}"] for f in account.families]
+        yield table(["family", "dimension", "new directions", "violations"], [*rows, [*unexplained, ""]])
+    moving = [
+        [" + ".join(found.tensors), f"{found.dimension:,}", f"{found.new_directions:,}"] for found in account.sets
+    ]
     if account.architecture is None:
-        yield table(["tensors that move together", "dimension", "gain"], [*moving, unexplained])
+        yield table(["tensors that move together", "dimension", "new directions"], [*moving, unexplained])
     elif moving:
         rest = [["more tensors at once", "", f"{account.left:,}"]] if account.left else []
-        yield table(["unexplained directions move", "dimension", "gain"], [*moving, *rest])
+        yield table(["unexplained directions move", "dimension", "new directions"], [*moving, *rest])

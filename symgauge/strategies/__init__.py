@@ -142,7 +142,7 @@ def parameters(architecture: Architecture) -> SearchStrategy[dict[str, Tensor]]:
         >>> from symgauge.claims import for_all
         >>> from symgauge.strategies import parameters
         >>> a = symgauge.Architecture(d_model=5, heads=2, d_k=3, d_v=2)
-        >>> for_all(lambda roles: roles.keys() == symgauge.wire(a).shapes.keys(), roles=parameters(a)).passed
+        >>> for_all(lambda roles: roles.keys() == symgauge.graph_of(a).shapes.keys(), roles=parameters(a)).passed
         True
     """
     return _seeded(random_parameters, _architecture(architecture))

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any, Literal, TypeVar
 
 from symgauge.architecture import Architecture, Experts, Latent, Rotary, Turn
-from symgauge.wiring import wire
+from symgauge.model_graph import graph_of
 
 T = TypeVar("T")
 Fields = dict[str, Any]
@@ -27,7 +27,7 @@ def arbitrary_architecture(seed: int, max_parameters: int = MAX_PARAMETERS) -> A
     draw = _Draw(Random(seed))
     while True:
         architecture = Architecture(**draw.fields())
-        if wire(architecture).parameters <= max_parameters:
+        if graph_of(architecture).parameters <= max_parameters:
             return architecture
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from symgauge.architecture import Architecture
 from symgauge.errors import InvalidInput
+from symgauge.model_graph import graph_of
 from symgauge.strategies.kinds import PARTS, RANGES, Features, Kind, Sizes, axes_of, fields_of, variables
-from symgauge.wiring import wire
 
 _COUNTS = frozenset({"context", "experts"})
 _TIERS = (0, 1, 2)
@@ -111,7 +111,7 @@ class Planner:
                 return
             smallest[name] = value
         a = self.build(features, smallest, layers)
-        if a is not None and wire(a).parameters > self.budget:
+        if a is not None and graph_of(a).parameters > self.budget:
             return
         if not rest:
             if a is not None and (enough_sequences(a) or {"vocabulary", "context"} <= set(self.fixed)):

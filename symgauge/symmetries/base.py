@@ -19,11 +19,11 @@ from torch import Tensor
 
 from symgauge.architecture import Architecture
 from symgauge.errors import InvalidInput
+from symgauge.model_graph import ModelGraph, graph_of
 from symgauge.symmetries import symbols
 from symgauge.symmetries.citation import Cites
 from symgauge.symmetries.degenerate import DegenerateCase
 from symgauge.symmetries.softmax import constant_keys_unseen
-from symgauge.wiring import Wiring, wire
 
 Output = Literal["logits", "probabilities"]
 Roles = Mapping[str, Tensor]
@@ -40,7 +40,7 @@ class Site:
         >>> import symgauge
         >>> from symgauge.symmetries import families
         >>> a = symgauge.Architecture(d_model=4, heads=2, d_k=3, d_v=2, layers=2)
-        >>> [(site.layer, site.dimension, site.coordinates) for site in families(a)[0].sites(a, symgauge.wire(a))]
+        >>> [(site.layer, site.dimension, site.coordinates) for site in families(a)[0].sites(a, symgauge.graph_of(a))]
         [(0, d_k**2*g, 18), (1, d_k**2*g, 18)]
     """
 
@@ -111,7 +111,7 @@ class Symmetry(Family):
         >>> from symgauge.symmetries import Site, Symmetry
         >>> class Doubled(Symmetry):
         ...     name, title = "doubled", "queries are multiplied by a number and keys divided by it"
-        ...     def sites(self, a, w):
+        ...     def sites(self, a, graph):
         ...         q, k = "layers.0.attention.query.weight", "layers.0.attention.key.weight"
         ...         act = lambda roles, x: {q: roles[q] * (1 + x), k: roles[k] / (1 + x)}
         ...         return [Site(0, Integer(1), 1, act, lambda generator: torch.ones(1, dtype=torch.float64))]
@@ -125,23 +125,23 @@ class Symmetry(Family):
     """The outputs whose equality the family keeps and for which it is counted."""
 
     @abstractmethod
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
+    def sites(self, a: Architecture, graph: ModelGraph) -> Sequence[Site]:
         """Where the family acts; empty if it does not."""
 
     def applies(self, a: Architecture, output: Output = "logits") -> bool:
-        return output in self.outputs and any(site.coordinates for site in self.sites(a, wire(a)))
+        return output in self.outputs and any(site.coordinates for site in self.sites(a, graph_of(a)))
 
     def dimension(self, a: Architecture) -> Expr:
         """The family's own dimension in letters (see :mod:`symgauge.symmetries.symbols`)."""
-        return sum_over_layers(a, [(site.layer, site.dimension) for site in self.sites(a, wire(a))])
+        return sum_over_layers(a, [(site.layer, site.dimension) for site in self.sites(a, graph_of(a))])
 
-    def coordinates(self, a: Architecture, w: Wiring) -> int:
+    def coordinates(self, a: Architecture, graph: ModelGraph) -> int:
         """Length of the coordinate vector of a group element."""
-        return sum(site.coordinates for site in self.sites(a, w))
+        return sum(site.coordinates for site in self.sites(a, graph))
 
-    def act(self, a: Architecture, w: Wiring, parameters: Roles, x: Tensor) -> dict[str, Tensor]:
+    def act(self, a: Architecture, graph: ModelGraph, parameters: Roles, x: Tensor) -> dict[str, Tensor]:
         """All roles after the action of the element with coordinates ``x`` (coordinates,); zero is the identity."""
-        sites = self.sites(a, w)
+        sites = self.sites(a, graph)
         expected = sum(site.coordinates for site in sites)
         if tuple(x.shape) != (expected,):
             raise InvalidInput(f"family {self.name!r} takes x of shape ({expected},) here, not {tuple(x.shape)}")
@@ -151,9 +151,9 @@ class Symmetry(Family):
             start += site.coordinates
         return roles
 
-    def sample(self, a: Architecture, w: Wiring, generator: torch.Generator) -> Tensor:
+    def sample(self, a: Architecture, graph: ModelGraph, generator: torch.Generator) -> Tensor:
         """Coordinates (float64) of a general element far from the identity."""
-        parts = [site.sample(generator) for site in self.sites(a, w) if site.coordinates]
+        parts = [site.sample(generator) for site in self.sites(a, graph) if site.coordinates]
         return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.float64)
 
 
@@ -173,11 +173,11 @@ class DiscreteSymmetry(Family):
         """Number of elements, as an exact expression in letters."""
 
     @abstractmethod
-    def sample(self, a: Architecture, w: Wiring, generator: torch.Generator) -> dict[str, Tensor]:
+    def sample(self, a: Architecture, graph: ModelGraph, generator: torch.Generator) -> dict[str, Tensor]:
         """A random element other than the identity: index and sign tensors by place."""
 
     @abstractmethod
-    def act(self, a: Architecture, w: Wiring, parameters: Roles, element: Roles) -> dict[str, Tensor]:
+    def act(self, a: Architecture, graph: ModelGraph, parameters: Roles, element: Roles) -> dict[str, Tensor]:
         """All roles after the action of an element drawn by ``sample``."""
 
     def dimension(self, a: Architecture) -> Expr:

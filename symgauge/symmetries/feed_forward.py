@@ -8,14 +8,14 @@ from sympy import Expr, Integer
 from torch import Tensor
 
 from symgauge.architecture import Architecture
+from symgauge.model_graph import FeedForward, Map, Mixture, ModelGraph
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles
-from symgauge.wiring import FeedForward, Map, Mixture, Wiring
 
 
-def feed_forwards(w: Wiring) -> Iterator[FeedForward]:
+def feed_forwards(graph: ModelGraph) -> Iterator[FeedForward]:
     """Every feed-forward layer, experts included."""
-    for sub in w.sublayers():
+    for sub in graph.sublayers():
         if isinstance(sub, FeedForward):
             yield sub
         elif isinstance(sub, Mixture):
@@ -30,8 +30,8 @@ def columns_times(roles: Roles, m: Map, factor: Tensor) -> dict[str, Tensor]:
     return changed
 
 
-def widths(a: Architecture, w: Wiring) -> list[tuple[FeedForward, int]]:
-    return [(f, w.shapes[f.up.weight][-1]) for f in feed_forwards(w)]
+def widths(a: Architecture, graph: ModelGraph) -> list[tuple[FeedForward, int]]:
+    return [(f, graph.shapes[f.up.weight][-1]) for f in feed_forwards(graph)]
 
 
 def for_each_width(a: Architecture, one: Callable[[Expr], Expr]) -> Expr:

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from sympy import Expr
 
 from symgauge.architecture import Architecture
+from symgauge.model_graph import Attention, graph_of
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.degenerate import DegenerateCase
 from symgauge.symmetries.examples import LATENT, PRE_LN, RMS
 from symgauge.symmetries.linear_attention import tokens_tell_keys_from_values
 from symgauge.symmetries.seen import seen_by_readers
-from symgauge.wiring import Attention, wire
 
 
 @dataclass(frozen=True)
@@ -110,11 +110,11 @@ def _network(a: Architecture) -> int:
 
 def _few_tokens_for_normed_heads(a: Architecture) -> bool:
     """Maps of queries and keys, gains and a scale, against what a token shows of its normed query and key."""
-    w = wire(a)
-    sub = next(w.sublayers())
+    graph = graph_of(a)
+    sub = next(graph.sublayers())
     if not _tables_alone(a) or not a.qk_norm or not isinstance(sub, Attention):
         return False
-    seen = seen_by_readers(a, w)
+    seen = seen_by_readers(a, graph)
     rows = sum(seen[m.weight].linear + seen[m.weight].constant for m in (sub.query, sub.key))
     return a.vocabulary * (a.d_k + 1) < a.d_k * (rows + 1) + 1
 
@@ -125,7 +125,7 @@ def _few_inputs(a: Architecture) -> bool:
     if a.windows and all(a.windows):
         span = min(span, 1 + sum(window - 1 for window in a.windows))
     contexts = sum(a.vocabulary**length for length in range(1, span + 1)) if a.causal else span * a.vocabulary**span
-    return a.is_model and contexts * min(a.vocabulary, a.d_model) < 2 * wire(a).parameters
+    return a.is_model and contexts * min(a.vocabulary, a.d_model) < 2 * graph_of(a).parameters
 
 
 def _few_tokens_for_a_form(a: Architecture) -> bool:

@@ -9,16 +9,16 @@ from __future__ import annotations
 import math
 
 from symgauge.architecture import Architecture
+from symgauge.model_graph import ModelGraph, Norm, graph_of
 from symgauge.symmetries.space import Space
 from symgauge.symmetries.spaces import opened_by, spaces
-from symgauge.wiring import Norm, Wiring, wire
 
 
 def maps_are_left(a: Architecture) -> bool:
     """Whether some map of a stream is left that the norms which write it allow, and that is no mere change of size."""
-    w = wire(a)
-    every = spaces(a, w)
-    return a.is_model and any(_left(a, w, space, every) for space in every if _held_by_gains(space))
+    graph = graph_of(a)
+    every = spaces(a, graph)
+    return a.is_model and any(_left(a, graph, space, every) for space in every if _held_by_gains(space))
 
 
 def _held_by_gains(space: Space) -> bool:
@@ -27,23 +27,23 @@ def _held_by_gains(space: Space) -> bool:
     return written and not (space.given or space.taken or tied or space.refoldable)
 
 
-def _left(a: Architecture, w: Wiring, space: Space, every: list[Space]) -> bool:
+def _left(a: Architecture, graph: ModelGraph, space: Space, every: list[Space]) -> bool:
     d, layer = a.d_model, any(norm.kind == "layer" for norm in space.norms)
     # A norm's result turns with what it reads, which maps behind it must undo; so must that of a norm before.
     after = [opened_by(every, norm) for norm in space.norms]
-    turning = space.source in (None, w.embedding_norm)
+    turning = space.source in (None, graph.embedding_norm)
     turning &= all(opened is not None and opened.refoldable for opened in after)
     turns = (d - layer) * (d - layer - 1) // 2 if turning else 0
     left = turns + d * (layer and bool(space.readers)) if space.norms else d * d
     fully_seen = 0
     for norm in [*space.outputs, *([] if space.source is None else [space.source])]:
-        centred = space.centred(_moment(w, space, norm))
+        centred = space.centred(_moment(graph, space, norm))
         fully_seen += not centred
-        left += d - _ellipsoid(d - (centred and norm.kind == "layer"), _inner(w, norm, d - (norm.kind == "layer")))
+        left += d - _ellipsoid(d - (centred and norm.kind == "layer"), _inner(graph, norm, d - (norm.kind == "layer")))
     # What LayerNorm gives is flat along 1/γ: with one such norm a shear along that direction moves other writers alone.
     others = [m for i, m in enumerate(space.moments) if not space.centred(i) and (m.writers or m.tables)]
     sheared = layer and bool(space.readers) and fully_seen == 1 and bool(others)
-    return sheared or (left > 0 and not w.tied)
+    return sheared or (left > 0 and not graph.tied)
 
 
 def _ellipsoid(n: int, r: int) -> int:
@@ -52,33 +52,33 @@ def _ellipsoid(n: int, r: int) -> int:
     return r * (n - r) + r * (r + 1) // 2
 
 
-def _moment(w: Wiring, space: Space, norm: Norm) -> int:
+def _moment(graph: ModelGraph, space: Space, norm: Norm) -> int:
     """When a norm writes: each step opens a moment."""
-    for number, step in enumerate(w.steps, start=1):
+    for number, step in enumerate(graph.steps, start=1):
         if any(branch.output_norm == norm for branch in step.branches):
             return min(number, len(space.moments) - 1)
     return 0
 
 
-def _inner(w: Wiring, norm: Norm, most: int) -> int:
+def _inner(graph: ModelGraph, norm: Norm, most: int) -> int:
     """In how many directions what a norm reads can vary."""
-    for branch in w.branches():
+    for branch in graph.branches():
         if branch.output_norm == norm:
-            return min(most, sum(math.prod(w.shapes[m.weight][:-1]) + (m.bias is not None) for m in branch.writers))
+            return min(most, sum(math.prod(graph.shapes[m.weight][:-1]) + (m.bias is not None) for m in branch.writers))
     return most
 
 
 def output_norms_see_too_little(a: Architecture) -> bool:
     """Whether an output norm reads so few directions that a change of its gain can be made up for before it."""
-    w, layer = wire(a), a.norm == "layer"
-    written = [(space, norm) for space in spaces(a, w) for norm in space.outputs]
-    return any(_gain_is_left(a, w, norm, layer and not s.centred(_moment(w, s, norm))) for s, norm in written)
+    graph, layer = graph_of(a), a.norm == "layer"
+    written = [(space, norm) for space in spaces(a, graph) for norm in space.outputs]
+    return any(_gain_is_left(a, graph, norm, layer and not s.centred(_moment(graph, s, norm))) for s, norm in written)
 
 
-def _gain_is_left(a: Architecture, w: Wiring, norm: Norm, mean_is_seen: bool) -> bool:
+def _gain_is_left(a: Architecture, graph: ModelGraph, norm: Norm, mean_is_seen: bool) -> bool:
     """Whether d_model gains exceed the numbers of the form of what ``norm`` reads, and its mean where that is seen."""
-    r = _inner(w, norm, a.d_model)
-    biased = any(b.output_norm == norm and any(m.bias is not None for m in b.writers) for b in w.branches())
+    r = _inner(graph, norm, a.d_model)
+    biased = any(b.output_norm == norm and any(m.bias is not None for m in b.writers) for b in graph.branches())
     # A constant in a direction of its own stands beside ε: together they leave the size of the rest free.
     constant = biased and r < a.d_model
     r = min(r, a.d_model - (norm.kind == "layer"))

@@ -10,12 +10,12 @@ from sympy import Expr, Integer
 from torch import Tensor
 
 from symgauge.architecture import Architecture
+from symgauge.model_graph import ModelGraph, Norm
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles
 from symgauge.symmetries.constants import moved, reading, take_back
 from symgauge.symmetries.elements import differences, inverse
 from symgauge.symmetries.space import Constant, Moment, Reader, Space
-from symgauge.wiring import Norm, Wiring
 
 
 @dataclass
@@ -23,7 +23,7 @@ class Gap:
     """What a space sees between ``first``, which adds a constant, and ``then`` (or nothing), which takes it away."""
 
     a: Architecture
-    w: Wiring
+    graph: ModelGraph
     space: Space
     first: Constant | None
     then: Constant | None
@@ -45,7 +45,7 @@ class Gap:
 
     def columns(self, reader: Reader) -> int:
         """Number of outputs of a reader (the vocabulary, if tied)."""
-        return self.w.shapes[reader.weight][-2 if reader.tied else -1]
+        return self.graph.shapes[reader.weight][-2 if reader.tied else -1]
 
     def obstacles(self) -> list[Reader]:
         """Readers with columns that cannot bear a constant."""
@@ -60,7 +60,7 @@ class Gap:
 
     def blocked(self, reader: Reader) -> tuple[int, Expr]:
         """How many columns of a reader cannot bear a constant, in numbers and letters."""
-        shape, letters = self.w.shapes[reader.weight], s.shape(self.a, reader.weight)
+        shape, letters = self.graph.shapes[reader.weight], s.shape(self.a, reader.weight)
         missing = self.columns(reader) - len(reader.columns)
         width: Expr = Integer(missing) if reader.columns else letters[-2 if reader.tied else -1]
         if reader.router and self.a.experts is not None and self.a.experts.routing == "softmax":
@@ -125,22 +125,22 @@ class Gap:
         return changed | {reader.weight: roles[reader.weight] - inverse.unsqueeze(-1) * v.unsqueeze(-2)}
 
 
-def gaps(a: Architecture, w: Wiring, space: Space) -> list[tuple[int, Gap]]:
+def gaps(a: Architecture, graph: ModelGraph, space: Space) -> list[tuple[int, Gap]]:
     """One gap from each moment with constants (its position comes first) to the next."""
     found: list[tuple[int, Gap]] = []
     for position, moment in enumerate(space.moments):
         if moment.constants:
             if found:
                 found[-1][1].then = moment.constants[0]
-            found.append((position, Gap(a, w, space, moment.constants[0], None, opening=position == 0)))
+            found.append((position, Gap(a, graph, space, moment.constants[0], None, opening=position == 0)))
         if found:
             found[-1][1].moments.append(moment)
     return found
 
 
-def open_gap(a: Architecture, w: Wiring, space: Space, position: int) -> Gap:
+def open_gap(a: Architecture, graph: ModelGraph, space: Space, position: int) -> Gap:
     """The gap from a moment without constants of its own to the next constant, if there is one."""
-    gap = Gap(a, w, space, None, None)
+    gap = Gap(a, graph, space, None, None)
     for moment in space.moments[position:]:
         if moment.constants:
             gap.then = moment.constants[0]

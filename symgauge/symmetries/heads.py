@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from symgauge.architecture import Architecture
+from symgauge.model_graph import Map
 from symgauge.symmetries.base import Roles
-from symgauge.wiring import Map
 
 
 def per_head(a: Architecture, x: Tensor, copies: int) -> Tensor:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from symgauge.architecture import Architecture
+from symgauge.model_graph import Attention, LatentAttention, graph_of
 from symgauge.symmetries.seen import seen_by_readers
-from symgauge.wiring import Attention, LatentAttention, wire
 
 
 def goes_on(a: Architecture) -> bool:
@@ -29,10 +29,10 @@ def is_narrow(a: Architecture) -> bool:
     """Whether attention fills less of the stream than is read, or a network reads fewer channels than a head has."""
     if a.residual or not goes_on(a):
         return False
-    w = wire(a)
-    sub = next(sub for sub in w.sublayers() if isinstance(sub, Attention | LatentAttention))
+    graph = graph_of(a)
+    sub = next(sub for sub in graph.sublayers() if isinstance(sub, Attention | LatentAttention))
     value = sub.value if isinstance(sub, Attention) else sub.value_up
-    written = a.heads * min(a.d_v, seen_by_readers(a, w)[value.weight].linear) + (sub.output.bias is not None)
+    written = a.heads * min(a.d_v, seen_by_readers(a, graph)[value.weight].linear) + (sub.output.bias is not None)
     if a.placement.startswith("parallel"):
         return written + network_width(a) < a.d_model
     read = network_width(a) * (1 + a.gated)
@@ -40,6 +40,6 @@ def is_narrow(a: Architecture) -> bool:
         return True
     if a.norm != "none":
         return written < a.d_model
-    constant = isinstance(sub, Attention) and seen_by_readers(a, w)[value.weight].constant
+    constant = isinstance(sub, Attention) and seen_by_readers(a, graph)[value.weight].constant
     partly = written < a.d_model and (read > a.d_model or after_first_layer(a))
     return partly or 0 < read < max(a.d_v * (a.groups if constant else 1), min(written, a.d_model + 1) - 1)

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from symgauge.architecture import Architecture
+from symgauge.model_graph import Map, ModelGraph, Norm
 from symgauge.symmetries.base import Roles
 from symgauge.symmetries.elements import differences, identity
 from symgauge.symmetries.spaces import spaces
-from symgauge.wiring import Map, Norm, Wiring
 
 
 def beyond_bases(m: int, n: int, k: int) -> int:
@@ -51,10 +51,10 @@ class Seen:
         return torch.cat([rows, added], dim=1)
 
 
-def seen_by_readers(a: Architecture, w: Wiring) -> dict[str, Seen]:
+def seen_by_readers(a: Architecture, graph: ModelGraph) -> dict[str, Seen]:
     """What each linear map of a space sees, by its weight."""
     found = {}
-    for space in spaces(a, w):
+    for space in spaces(a, graph):
         for position, moment in enumerate(space.moments):
             norm = space.source if position == 0 and space.source is not None else None
             layer = norm if norm is not None and norm.kind == "layer" else None
@@ -65,11 +65,11 @@ def seen_by_readers(a: Architecture, w: Wiring) -> dict[str, Seen]:
     return found
 
 
-def seen_of_writers(a: Architecture, w: Wiring) -> dict[str, int]:
+def seen_of_writers(a: Architecture, graph: ModelGraph) -> dict[str, int]:
     """In how many channels of its space what a linear map writes is seen, by its weight."""
     return {
         m.weight: space.width - space.centred(position)
-        for space in spaces(a, w)
+        for space in spaces(a, graph)
         for position, moment in enumerate(space.moments)
         for m in moment.writers
     }

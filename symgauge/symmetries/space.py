@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from symgauge.wiring import Map, Norm
+from symgauge.model_graph import Map, Norm
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,26 @@ from __future__ import annotations
 from sympy import Expr
 
 from symgauge.architecture import Architecture
+from symgauge.model_graph import (
+    Attention,
+    Branch,
+    FeedForward,
+    LatentAttention,
+    Map,
+    Mixture,
+    ModelGraph,
+    Norm,
+    Step,
+    Sublayer,
+)
 from symgauge.symmetries import symbols
 from symgauge.symmetries.softmax import unseen_key_channels
 from symgauge.symmetries.space import Constant, Moment, Reader, Space
-from symgauge.wiring import Attention, Branch, FeedForward, LatentAttention, Map, Mixture, Norm, Step, Sublayer, Wiring
 
 
-def spaces(a: Architecture, w: Wiring) -> list[Space]:
+def spaces(a: Architecture, graph: ModelGraph) -> list[Space]:
     """All spaces of an architecture except those inside heads and hidden layers."""
-    return _Tour(a, w).run()
+    return _Tour(a, graph).run()
 
 
 def opened_by(all_spaces: list[Space], norm: Norm) -> Space | None:
@@ -39,12 +50,12 @@ def written_scale(a: Architecture) -> float:
     return 1.0 if a.placement in ("sandwich", "output") else a.residual_scale
 
 
-def norm_before_head(a: Architecture, w: Wiring) -> Norm | None:
+def norm_before_head(a: Architecture, graph: ModelGraph) -> Norm | None:
     """The norm whose result the unembedding reads, if nothing is added in between."""
-    if w.head is None:
+    if graph.head is None:
         return None
-    head = w.head.unembedding.weight
-    read = next(x for x in spaces(a, w) if any(reader.weight == head for reader in x.moments[-1].readers))
+    head = graph.head.unembedding.weight
+    read = next(x for x in spaces(a, graph) if any(reader.weight == head for reader in x.moments[-1].readers))
     return read.source if len(read.moments) == 1 else None
 
 
@@ -56,8 +67,8 @@ def width_of(a: Architecture, norm: Norm) -> Expr:
 class _Tour:
     """Follows the stream from the tables to the head and notes what it meets."""
 
-    def __init__(self, a: Architecture, w: Wiring) -> None:
-        self.a, self.w = a, w
+    def __init__(self, a: Architecture, graph: ModelGraph) -> None:
+        self.a, self.graph = a, graph
         self.found: list[Space] = []
 
     def open(self, width: int, source: Norm | None = None, *, given: bool = False, layer: int | None = None) -> Space:
@@ -73,19 +84,19 @@ class _Tour:
         return self.open(norm.width, norm, layer=layer)
 
     def run(self) -> list[Space]:
-        a, w = self.a, self.w
-        stream = self.open(a.d_model, given=not w.tables, layer=None if a.residual else 0)
-        for table in w.tables:
+        a, graph = self.a, self.graph
+        stream = self.open(a.d_model, given=not graph.tables, layer=None if a.residual else 0)
+        for table in graph.tables:
             stream.moments[0].tables.append(table)
-            if not (w.tied and table == "token_table"):
+            if not (graph.tied and table == "token_table"):
                 factor = a.embedding_scale if table == "token_table" else 1.0
                 stream.moments[0].constants.append(Constant((table,), True, factor))
-        if w.embedding_norm is not None:
-            stream = self.pass_norm(stream, w.embedding_norm, None)
-        for step in w.steps:
+        if graph.embedding_norm is not None:
+            stream = self.pass_norm(stream, graph.embedding_norm, None)
+        for step in graph.steps:
             stream = self.step(stream, step)
-        if w.final_norm is not None:
-            stream = self.pass_norm(stream, w.final_norm, None)
+        if graph.final_norm is not None:
+            stream = self.pass_norm(stream, graph.final_norm, None)
         self.head(stream)
         return self.found
 
@@ -116,7 +127,7 @@ class _Tour:
         return after if step.stream_norm is None else self.pass_norm(after, step.stream_norm, layer)
 
     def head(self, stream: Space) -> None:
-        head = self.w.head
+        head = self.graph.head
         if head is None:
             stream.taken = True
             return
@@ -128,7 +139,7 @@ class _Tour:
             stream = self.pass_norm(hidden, head.transform_norm, None)
         bias = head.unembedding.bias
         columns = range(self.a.vocabulary if bias else 0)
-        stream.moments[-1].readers.append(Reader(head.unembedding.weight, tuple(columns), bias, tied=self.w.tied))
+        stream.moments[-1].readers.append(Reader(head.unembedding.weight, tuple(columns), bias, tied=self.graph.tied))
 
     def biased(self, m: Map, columns: int) -> Reader:
         return Reader(m.weight, tuple(range(columns if m.bias else 0)), m.bias)
@@ -140,7 +151,7 @@ class _Tour:
         return found[0] if found else None
 
     def readers(self, sublayer: Sublayer, sink: Constant | None) -> list[Reader]:
-        a, w = self.a, self.w
+        a, graph = self.a, self.graph
         match sublayer:
             case Attention():
                 query, key = (self.biased(m, a.d_k) for m in (sublayer.query, sublayer.key))
@@ -154,9 +165,9 @@ class _Tour:
                 others = [Reader(m.weight) for m in sublayer.readers[:-1]]
                 return [*others, Reader(sublayer.key_rope.weight, unseen_key_channels(a, a.rotary))]
             case FeedForward():
-                return [self.biased(m, w.shapes[m.weight][-1]) for m in sublayer.readers]
+                return [self.biased(m, graph.shapes[m.weight][-1]) for m in sublayer.readers]
             case Mixture():
-                inner = [self.biased(m, w.shapes[m.weight][-1]) for m in sublayer.readers[1:]]
+                inner = [self.biased(m, graph.shapes[m.weight][-1]) for m in sublayer.readers[1:]]
                 return [Reader(sublayer.router.weight, router=True), *inner]
 
     def latents(self, sublayer: Sublayer, layer: int | None) -> None:

@@ -16,12 +16,12 @@ from torch import Tensor
 from symgauge.architecture import Architecture
 from symgauge.checks import did_you_mean, is_integer, listed, shown
 from symgauge.errors import InvalidInput
+from symgauge.model_graph import FeedForward, Map, ModelGraph
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry
 from symgauge.symmetries.citation import Cites
 from symgauge.symmetries.elements import full_pattern, invertible, near_identity, shifts
 from symgauge.symmetries.feed_forward import feed_forwards
-from symgauge.wiring import FeedForward, Map, Wiring
 
 Places = Mapping[str, Sequence[int]]
 
@@ -38,14 +38,14 @@ class Units:
         return [DeadUnits(self.off), AlwaysOnUnits(self.on)]
 
 
-def _chosen(places: Places, a: Architecture, w: Wiring) -> Iterator[tuple[FeedForward, Tensor]]:
+def _chosen(places: Places, a: Architecture, graph: ModelGraph) -> Iterator[tuple[FeedForward, Tensor]]:
     """The feed-forward layers named, each with its units (n,). Raises InvalidInput for a place or unit there is not."""
-    layers = {f.up.weight.removesuffix(".up.weight"): f for f in feed_forwards(w)}
+    layers = {f.up.weight.removesuffix(".up.weight"): f for f in feed_forwards(graph)}
     for place, units in places.items():
         if place not in layers:
             near = did_you_mean(place, layers) or f"; it has {listed(layers, 'and')}" if layers else ""
             raise InvalidInput(f"there is no feed-forward layer {shown(place)} in this architecture{near}")
-        width = w.shapes[layers[place].up.weight][-1]
+        width = graph.shapes[layers[place].up.weight][-1]
         numbers = units.tolist() if isinstance(units, Tensor) else list(units)
         if not all(is_integer(unit) and 0 <= unit < width for unit in numbers) or len(set(numbers)) < len(numbers):
             raise InvalidInput(f"units of {place!r} must be distinct numbers from 0 to {width - 1}, not {shown(units)}")
@@ -76,13 +76,13 @@ class DeadUnits(Symmetry):
     def __init__(self, off: Places) -> None:
         self.off = off
 
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
-        return [self._site(a, w, f, units) for f, units in _chosen(self.off, a, w)]
+    def sites(self, a: Architecture, graph: ModelGraph) -> Sequence[Site]:
+        return [self._site(a, graph, f, units) for f, units in _chosen(self.off, a, graph)]
 
-    def _site(self, a: Architecture, w: Wiring, f: FeedForward, units: Tensor) -> Site:
-        rows = {m.weight: w.shapes[m.weight][0] for m in f.readers} | {m.bias: 1 for m in f.readers if m.bias}
+    def _site(self, a: Architecture, graph: ModelGraph, f: FeedForward, units: Tensor) -> Site:
+        rows = {m.weight: graph.shapes[m.weight][0] for m in f.readers} | {m.bias: 1 for m in f.readers if m.bias}
         sizes = {role: count * len(units) for role, count in rows.items()}
-        total = sum(sizes.values()) + len(units) * w.shapes[f.down.weight][1]
+        total = sum(sizes.values()) + len(units) * graph.shapes[f.down.weight][1]
 
         def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
             changed, start = {}, 0
@@ -105,11 +105,11 @@ class AlwaysOnUnits(Symmetry):
     def __init__(self, on: Places) -> None:
         self.on = on
 
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
+    def sites(self, a: Architecture, graph: ModelGraph) -> Sequence[Site]:
         if a.activation != "relu":
             return []
         found = []
-        for f, units in _chosen(self.on, a, w):
+        for f, units in _chosen(self.on, a, graph):
             if f.gate is None:
                 found.append(self._mixing(f.up, f.down, units))
                 if f.up.bias is not None and f.down.bias is not None:

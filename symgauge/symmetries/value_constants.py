@@ -5,11 +5,11 @@ from __future__ import annotations
 from torch import Tensor
 
 from symgauge.architecture import Architecture
+from symgauge.model_graph import Attention, ModelGraph, Norm
 from symgauge.symmetries.base import Roles
 from symgauge.symmetries.elements import inverse
 from symgauge.symmetries.heads import per_head
 from symgauge.symmetries.spaces import spaces
-from symgauge.wiring import Attention, Norm, Wiring
 
 
 def through_heads(a: Architecture, roles: Roles, output: str, value: Tensor) -> Tensor:
@@ -30,9 +30,9 @@ def written_by(a: Architecture, roles: Roles, sub: Attention, vector: Tensor) ->
     return ((vector @ inverse(rows.mT @ rows)) @ rows.mT).reshape(a.groups, a.d_v)
 
 
-def offsets_read(a: Architecture, w: Wiring) -> dict[str, Norm]:
+def offsets_read(a: Architecture, graph: ModelGraph) -> dict[str, Norm]:
     """Weight that reads what a LayerNorm with offset hands on -> that norm."""
-    opened = [(space.source, space.moments[0]) for space in spaces(a, w) if space.source is not None]
+    opened = [(space.source, space.moments[0]) for space in spaces(a, graph) if space.source is not None]
     return {
         reader.weight: norm
         for norm, moment in opened

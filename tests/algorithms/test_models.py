@@ -19,11 +19,11 @@ from symgauge.algorithms import (
 from symgauge.architecture import Architecture, Experts, Rotary
 from symgauge.errors import InvalidInput, UnsupportedModel
 from symgauge.layout import flatten
+from symgauge.model_graph import graph_of
 from symgauge.models.reference import forward, random_parameters
 from symgauge.numeric import random_inputs
 from symgauge.symmetries.catalogue.neuron_permutation import NeuronPermutation
 from symgauge.symmetries.catalogue.neuron_rescaling import GatedRescale
-from symgauge.wiring import wire
 
 LLAMA = Architecture(
     d_model=9, heads=4, groups=2, d_k=6, d_v=3, d_ff=7, vocabulary=12, layers=2, norm="rms", final_norm=True,
@@ -44,12 +44,12 @@ def change(a: Architecture, one: dict[str, torch.Tensor], two: dict[str, torch.T
 def displaced(a: Architecture, roles: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """Another point of the same fibre: gauge elements, renumbered and rescaled neurons."""
     layers = {name: apply(p, random_element(p, 7, 30)) for name, p in attention_layers(a, roles).items()}
-    moved, w, g = with_layers(a, roles, layers), wire(a), torch.Generator().manual_seed(1)
+    moved, graph, g = with_layers(a, roles, layers), graph_of(a), torch.Generator().manual_seed(1)
     family = NeuronPermutation()
-    moved = family.act(a, w, moved, family.sample(a, w, g))
+    moved = family.act(a, graph, moved, family.sample(a, graph, g))
     if a.gated:
         rescale = GatedRescale()
-        moved = {**moved, **rescale.act(a, w, moved, rescale.sample(a, w, g))}
+        moved = {**moved, **rescale.act(a, graph, moved, rescale.sample(a, graph, g))}
     return moved
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import torch
 
 from symgauge.arithmetic.finite_field import FiniteField, Residues
-from symgauge.arithmetic.jet import Jet
 from symgauge.arithmetic.tape import pull, push
+from symgauge.arithmetic.traced_value import TracedValue
 
 
-def both_ways(x: Jet, y: Jet, field: FiniteField) -> list[Residues]:
+def both_ways(x: TracedValue, y: TracedValue, field: FiniteField) -> list[Residues]:
     """d(y)/dx, (entries of y, entries of x): by tangents of x, and by rows of y."""
-    n, m, device = x.shadow.numel(), y.shadow.numel(), x.shadow.device
+    n, m, device = x.reference.numel(), y.reference.numel(), x.reference.device
     assert x.node is not None
     if y.node is None:
         return [Residues(field.zeros((m, n), device))]

@@ -1,4 +1,4 @@
-"""Degrees of values and derivatives, from which the bound on failure follows; every fresh element counts as 1."""
+"""Degrees of values and derivatives, from which the bound on failure follows; an uninterpreted element counts as 1."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 import symgauge.arithmetic.rules  # noqa: F401
-from symgauge.arithmetic.carrier import Carrier, wrap
 from symgauge.arithmetic.finite_field import FiniteField
-from symgauge.arithmetic.jet import Calculus
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
+from symgauge.arithmetic.traced_value import Calculus
+from symgauge.arithmetic.wrapper_tensor import WrapperTensor, wrap
 from tests.arithmetic.test_rules import X
 
 DEGREES: dict[str, tuple[Callable[[Tensor], Tensor], int, int]] = {
@@ -51,5 +51,5 @@ def test_degrees_add_up(name: str) -> None:
     calculus = Calculus(FiniteField(DEFAULT_PRIMES[0]))
     with torch.no_grad():
         y = run(wrap(calculus.variable(X.clone()), calculus))
-    assert isinstance(y, Carrier)
-    assert (y.jet.degree, y.jet.slope, y.jet.depends) == (degree, slope, degree > 0)
+    assert isinstance(y, WrapperTensor)
+    assert (y.element.degree, y.element.slope, y.element.depends) == (degree, slope, degree > 0)

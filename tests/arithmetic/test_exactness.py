@@ -10,10 +10,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 import symgauge.arithmetic.rules  # noqa: F401
-from symgauge.arithmetic.carrier import Carrier, wrap
 from symgauge.arithmetic.finite_field import FiniteField
-from symgauge.arithmetic.jet import Calculus
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
+from symgauge.arithmetic.traced_value import Calculus
+from symgauge.arithmetic.wrapper_tensor import WrapperTensor, wrap
 from tests.arithmetic.cases import CONSTANT, planes, seeded, square, symmetric, volume
 from tests.arithmetic.derivatives import both_ways
 
@@ -119,13 +119,13 @@ def test_it_is_zero_modulo_a_prime(name: str, p: int) -> None:
     x = calculus.variable(X.clone())
     with torch.no_grad():
         result = ZERO[name](wrap(x, calculus))
-    assert isinstance(result, Carrier)
-    jet = result.jet
-    clean = torch.ones(jet.shape, dtype=torch.bool) if jet.taint is None else ~jet.taint
+    assert isinstance(result, WrapperTensor)
+    element = result.element
+    clean = torch.ones(element.shape, dtype=torch.bool) if element.undefined is None else ~element.undefined
     assert bool(clean.any())
-    assert bool(field.is_zero(jet.value).expand(jet.shape)[clean].all())
-    assert jet.node is not None
-    for derivative in both_ways(x, jet, field):
+    assert bool(field.is_zero(element.value).expand(element.shape)[clean].all())
+    assert element.node is not None
+    for derivative in both_ways(x, element, field):
         assert bool(field.is_zero(derivative)[clean.flatten()].all())
 
 
@@ -134,7 +134,7 @@ def test_a_singular_matrix_is_thrown_away() -> None:
     with torch.no_grad():
         x = wrap(calculus.variable(X[0, :2, :2].clone()), calculus)
         inverse = torch.linalg.inv(torch.stack([x[:1].expand(2, 2), x]))
-    assert isinstance(inverse, Carrier)
-    assert inverse.jet.taint is not None
-    assert bool(inverse.jet.taint[0].all())
-    assert not bool(inverse.jet.taint[1].any())
+    assert isinstance(inverse, WrapperTensor)
+    assert inverse.element.undefined is not None
+    assert bool(inverse.element.undefined[0].all())
+    assert not bool(inverse.element.undefined[1].any())

@@ -155,12 +155,12 @@ def test_fresh_elements_are_told_apart_by_either_part() -> None:
     a = draw(100)
     other = a._replace(im=draw(100, seed=1).im)
     real = a._replace(im=None)
-    fresh = [FIELD.fresh(x, "erf").re for x in (a, other, real)]
-    assert len(torch.cat(fresh).unique()) == 300
-    assert torch.equal(fresh[2], FIELD.fresh(a._replace(im=torch.zeros_like(a.re)), "erf").re)
-    assert torch.equal(fresh[0], FIELD.fresh(draw(100), "erf").re)
-    for another in (FIELD.fresh(a, "tan"), FiniteField(P, seed=6).fresh(a, "erf")):
-        assert not bool((another.re == fresh[0]).any())
+    uninterpreted = [FIELD.uninterpreted(x, "erf").re for x in (a, other, real)]
+    assert len(torch.cat(uninterpreted).unique()) == 300
+    assert torch.equal(uninterpreted[2], FIELD.uninterpreted(a._replace(im=torch.zeros_like(a.re)), "erf").re)
+    assert torch.equal(uninterpreted[0], FIELD.uninterpreted(draw(100), "erf").re)
+    for another in (FIELD.uninterpreted(a, "tan"), FiniteField(P, seed=6).uninterpreted(a, "erf")):
+        assert not bool((another.re == uninterpreted[0]).any())
 
 
 def test_every_bit_of_an_argument_reaches_every_bit_of_its_hash() -> None:

@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from symgauge.arithmetic import rules
-from symgauge.arithmetic.carrier import wrap
 from symgauge.arithmetic.finite_field import FiniteField
 from symgauge.arithmetic.interface import Arithmetic, Element, RunEnded, Watcher
-from symgauge.arithmetic.jet import Calculus
 from symgauge.arithmetic.multiprecision import Multiprecision
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
+from symgauge.arithmetic.traced_value import Calculus
+from symgauge.arithmetic.wrapper_tensor import wrap
 
 NAMES = {"c", "calculus"}
 """What rules call the arithmetic that they are given."""
@@ -44,21 +44,22 @@ def test_every_operation_is_there(make) -> None:
         "cumsum": c.cumsum(x, 1), "mean": c.mean(x, [0, 1]), "reciprocal": c.reciprocal(x), "div": c.div(one, x),
         "sqrt": c.sqrt(x), "rsqrt": c.rsqrt(x), "exp": c.exp(x), "log": c.log(x), "erf": c.erf(x), "atan": c.atan(x),
         "sigmoid": c.sigmoid(x), "tanh": c.tanh(x), "cos": c.cos_sin(x)[0], "softmax": c.softmax(x, 1),
-        "log_softmax": c.log_softmax(x, 1), "select": c.select(x.shadow > 1, x, one), "move": c.move(lambda t: t.mT, x),
-        "join": c.join(lambda parts: torch.cat([*parts]), [x, x]), "expand": c.expand(one, (3, 2)),
+        "log_softmax": c.log_softmax(x, 1), "select": c.select(x.reference > 1, x, one),
+        "gather": c.gather(lambda t: t.mT, x),
+        "concatenate": c.concatenate(lambda parts: torch.cat([*parts]), [x, x]), "expand": c.expand(one, (3, 2)),
     }  # fmt: skip
-    y = x.shadow
+    y = x.reference
     expected = {
         "add": y + 2, "sub": y - 1, "neg": -y, "scale": y / 2, "divide_by_count": y / 4, "mul": y * y, "matmul": y @ y,
         "sum": y.sum(0), "cumsum": y.cumsum(1), "mean": y.mean(), "reciprocal": 1 / y, "div": 1 / y, "sqrt": y.sqrt(),
         "rsqrt": y.rsqrt(), "exp": y.exp(), "log": y.log(), "erf": y.erf(), "atan": y.atan(), "sigmoid": y.sigmoid(),
         "tanh": y.tanh(), "cos": y.cos(), "softmax": y.softmax(1), "log_softmax": y.log_softmax(1),
-        "select": y.where(y > 1, torch.ones_like(y)), "move": y.mT, "join": torch.cat([y, y]),
+        "select": y.where(y > 1, torch.ones_like(y)), "gather": y.mT, "concatenate": torch.cat([y, y]),
         "expand": torch.ones(3, 2, dtype=torch.float64),
     }  # fmt: skip
     for name, element in found.items():
         assert isinstance(element, Element)
-        torch.testing.assert_close(element.shadow, expected[name], msg=name)
+        torch.testing.assert_close(element.reference, expected[name], msg=name)
 
 
 def test_an_arithmetic_that_lacks_an_operation_is_none() -> None:

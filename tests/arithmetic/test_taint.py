@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 import symgauge.arithmetic.rules  # noqa: F401
-from symgauge.arithmetic.carrier import Carrier, wrap
 from symgauge.arithmetic.finite_field import FiniteField
-from symgauge.arithmetic.jet import Calculus
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
+from symgauge.arithmetic.traced_value import Calculus
+from symgauge.arithmetic.wrapper_tensor import WrapperTensor, wrap
 from tests.arithmetic import cases
 from tests.arithmetic.test_rules import CASES, Case, X
 
@@ -30,11 +30,15 @@ def marked(run: Case, entry: int | None, prime: int = DEFAULT_PRIMES[0]) -> Tens
     calculus = Calculus(FiniteField(prime))
     x = calculus.variable(X.clone())
     if entry is not None:
-        x = replace(x, taint=(torch.arange(X.numel()) == entry).reshape(X.shape))
+        x = replace(x, undefined=(torch.arange(X.numel()) == entry).reshape(X.shape))
     with torch.no_grad():
         y = run(wrap(x, calculus))
-    assert isinstance(y, Carrier)
-    return torch.zeros(y.jet.shape, dtype=torch.bool) if y.jet.taint is None else y.jet.taint.expand(y.jet.shape)
+    assert isinstance(y, WrapperTensor)
+    return (
+        torch.zeros(y.element.shape, dtype=torch.bool)
+        if y.element.undefined is None
+        else y.element.undefined.expand(y.element.shape)
+    )
 
 
 @pytest.mark.parametrize("name", ALL)

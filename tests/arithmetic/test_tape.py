@@ -10,11 +10,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 import symgauge.arithmetic.rules  # noqa: F401
-from symgauge.arithmetic.carrier import wrap
 from symgauge.arithmetic.cotangents import NOBODY, Cotangent, one_owner, summed
 from symgauge.arithmetic.finite_field import FiniteField, Residues
-from symgauge.arithmetic.jet import Calculus
 from symgauge.arithmetic.tape import pull
+from symgauge.arithmetic.traced_value import Calculus
+from symgauge.arithmetic.wrapper_tensor import wrap
 from tests.arithmetic.real_field import RealField
 
 GROUPS, LENGTH, WIDTH = 4, 3, 5
@@ -70,11 +70,11 @@ def _rows(f: Callable[[Tensor, Tensor], Tensor], field: FiniteField, groups: int
     w = calculus.variable(W)
     with torch.no_grad():
         out = f(wrap(w, calculus), X)
-    jet = out.jet  # type: ignore[attr-defined]
-    owner = torch.arange(GROUPS).reshape(-1, *[1] * (len(jet.shape) - 1)).expand(jet.shape)
-    assert jet.node is not None
+    element = out.element  # type: ignore[attr-defined]
+    owner = torch.arange(GROUPS).reshape(-1, *[1] * (len(element.shape) - 1)).expand(element.shape)
+    assert element.node is not None
     assert w.node is not None
-    found = pull(field, [(jet.node, field.lift(rows), owner)], groups)[w.node]
+    found = pull(field, [(element.node, field.lift(rows), owner)], groups)[w.node]
     return found.map(lambda t: t.flatten(2))
 
 

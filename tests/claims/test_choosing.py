@@ -89,9 +89,9 @@ def test_samples_drawn_afresh_have_a_seed_that_draws_them_again(monkeypatch: pyt
     assert drawn[0].split(" ", 1)[1] != drawn[2].split(" ", 1)[1]
     assert [each.split()[0] for each in drawn] == ["7", "7", "8"]
     monkeypatch.setattr(profiles, "_active", "thorough")
-    trial = for_all(lambda a: True, a=st.integers(), examples=3)
+    property_run = for_all(lambda a: True, a=st.integers(), examples=3)
     log = EvidenceLog([])
-    assert log.property("p", trial, figures={"seed": 0}).figures == {"seed": 0, "Hypothesis seed": 8}
+    assert log.property("p", property_run, figures={"seed": 0}).figures == {"seed": 0, "Hypothesis seed": 8}
     monkeypatch.setenv(profiles.SEED_VARIABLE, "-1")
     with pytest.raises(InvalidInput, match="SYMGAUGE_SEED is '-1'"):
         profiles.sampling_seed()
@@ -126,8 +126,8 @@ def test_a_counterexample_shows_the_calls_that_make_its_values() -> None:
 
     a = Architecture(d_model=4, heads=2, d_k=2, d_v=2)
     family = families(a)[0]
-    trial = for_all(lambda element, n: False, element=elements(family, a), n=st.integers(3, 5), examples=3)
-    assert trial.counterexample == f"`element=random_element({family!r}, architecture, seed=0), n=3`"
+    property_run = for_all(lambda element, n: False, element=elements(family, a), n=st.integers(3, 5), examples=3)
+    assert property_run.counterexample == f"`element=random_element({family!r}, architecture, seed=0), n=3`"
     long = for_all(lambda text: False, text=st.just("a" * 5000), examples=3)
     assert len(long.counterexample) < 500
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import sympy
 
-from symgauge.claims import Claim, Entry, EvidenceLog, Trial, Verdict, at_most, checks, equal
+from symgauge.claims import Claim, Entry, EvidenceLog, PropertyRun, Verdict, at_most, checks, equal
 from symgauge.claims.decorator import names_of
 from symgauge.claims.source_text import FILE, SourceText, fingerprint
 from symgauge.errors import InvalidInput
@@ -93,7 +93,7 @@ def test_each_method_records_its_kind() -> None:
     records = [
         log.proof("p", True),
         log.exact("e", True),
-        log.property("t", Trial(False, 7, "`a=1`")),
+        log.property("t", PropertyRun(False, 7, "`a=1`")),
         log.numeric("n", True),
         log.audit("a", True),
         log.control("c", True, kind="exact"),

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from symgauge.claims import Claim, Decision, EvidenceLog, Trial, Verdict, at_least, at_most, decide
+from symgauge.claims import Claim, Decision, EvidenceLog, PropertyRun, Verdict, at_least, at_most, decide
 
 
 def verdict_of(*records, condition="", correction="") -> Decision:
@@ -83,7 +83,7 @@ def test_verdicts(records, texts, expected) -> None:
         ([numeric(True), control(False)], {}, "has no power"),
         ([proof(True), control(False)], {}, "has no power"),
         ([numeric(True)], {}, "has no control of its own: an error"),
-        ([("property", ("p", Trial(True, 20)), {})], {}, "has no control of its own: p"),
+        ([("property", ("p", PropertyRun(True, 20)), {})], {}, "has no control of its own: p"),
         ([exact(False, **COUNTER), numeric(True, on="correction")], {"correction": "c"}, "has no control of its own"),
         ([control(True), numeric(True)], {}, "has no control of its own"),
         ([numeric(True), exact(True), control(True)], {}, "has no control of its own"),
@@ -92,7 +92,7 @@ def test_verdicts(records, texts, expected) -> None:
             {},
             "has no control of its own: an error",
         ),
-        ([("property", ("p", Trial(True, 0)), {}), control(True)], {}, "no cases were run"),
+        ([("property", ("p", PropertyRun(True, 0)), {}), control(True)], {}, "no cases were run"),
         ([exact(False)], {}, "without a counterexample"),
         ([exact(False, **COUNTER)], {"correction": "c"}, "correction was not tested"),
         ([exact(False, **COUNTER)], {"condition": "c"}, "condition was not tested"),
@@ -110,7 +110,7 @@ def test_doubts(records, texts, reason) -> None:
 def test_a_control_names_the_evidence_that_it_belongs_to() -> None:
     claim = Claim("s/a", "s", "here", "It is so.", Verdict.HOLDS)
     log = EvidenceLog([claim])
-    first, second = log.numeric("one error", True), log.property("two", Trial(True, 20))
+    first, second = log.numeric("one error", True), log.property("two", PropertyRun(True, 20))
     log.exact("a rank", True)
     log.control("a break", True, of=second)
     assert decide(claim, log.of("s/a")).reasons == ("sampled evidence has no control of its own: one error",)

@@ -58,7 +58,7 @@ def test_every_direction_of_an_attention_layer(account) -> None:
     done = account("mine.py:attention", "--json")
     assert done.exit_code == 0, done.stderr
     data = json.loads(done.stdout)
-    assert {name: share["gain"] for name, share in data["families"].items()} == {
+    assert {name: share["new_directions"] for name, share in data["families"].items()} == {
         "query-key": 18, "value-output": 8, "key-bias": 6
     }  # fmt: skip
     assert (data["nullity"], data["explained"], data["unexplained"], data["formula"]) == (32, 32, 0, 32)
@@ -140,8 +140,8 @@ def test_other_modules_are_explained_by_their_tensors(account) -> None:
     assert done.exit_code == 0, done.stderr
     data = json.loads(done.stdout)
     assert data["tensor_sets"] == [
-        {"tensors": ["b.weight", "a.weight"], "dimension": 4, "gain": 4},
-        {"tensors": ["c.weight", "c.bias", "d.weight"], "dimension": 2, "gain": 2},
+        {"tensors": ["b.weight", "a.weight"], "dimension": 4, "new_directions": 4},
+        {"tensors": ["c.weight", "c.bias", "d.weight"], "dimension": 2, "new_directions": 2},
     ]
     assert (data["architecture"], data["formula"], data["families"]) == (None, None, {})
     assert (data["nullity"], data["explained"], data["unexplained"]) == (6, 6, 0)
@@ -158,7 +158,7 @@ def test_families_without(account) -> None:
     data = json.loads(account("mine.py:attention", "--json", "--without", "key-bias, value-output").stdout)
     assert list(data["families"]) == ["query-key"]
     assert (data["explained"], data["unexplained"], data["left"]) == (18, 14, 0)
-    assert [s["gain"] for s in data["tensor_sets"]] == [6, 8]
+    assert [s["new_directions"] for s in data["tensor_sets"]] == [6, 8]
     assert data["decided"] is True
     lines = [line.split() for line in account("mine.py:attention", "--families", "query-key").stdout.splitlines()]
     assert ["layers__0__attention__key__bias", "6", "6"] in lines
@@ -188,7 +188,7 @@ def test_refusals(account, arguments, message) -> None:
     assert message in done.stderr
 
 
-def _wrong_sites(self, a, w):
+def _wrong_sites(self, a, graph):
     """A map of the output matrix that is no symmetry."""
     from sympy import Integer
 

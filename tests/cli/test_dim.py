@@ -15,7 +15,7 @@ from symgauge.architecture import Rotary
 from symgauge.cli import app
 from symgauge.commands import _measuring
 from symgauge.commands._measuring import Options, _progress
-from symgauge.wiring import wire
+from symgauge.model_graph import graph_of
 
 FILE = """
 import torch, symgauge
@@ -133,7 +133,7 @@ def test_a_preset_is_scaled_down_and_evaluated_at_full_size(dim, monkeypatch) ->
     monkeypatch.setattr("symgauge.subjects.preset.scaled_down", lambda a: small)
     data = json.loads(dim("falcon-7b", "--json").stdout)
     assert "falcon-7b is measured scaled down: d_model 4,544 → 4" in data["notes"][0]
-    assert data["parameters"] == wire(small).parameters < 200
+    assert data["parameters"] == graph_of(small).parameters < 200
     assert data["full_size"]["nullity"] == sum(f["dimension"] for f in data["full_size"]["families"].values())
     assert data["full_size"]["parameters"] == 6_921_720_704
     shown = dim("falcon-7b").stdout

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from symgauge.arithmetic.finite_field import FiniteField
-from symgauge.arithmetic.jet import Calculus
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
+from symgauge.arithmetic.traced_value import Calculus
 from symgauge.exact.acceptance import Acceptance, Usable
 from symgauge.exact.agreement import check_agreement
 from symgauge.exact.dimension import dimension

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from symgauge.accounting import account
 from symgauge.architecture import Architecture, Rotary
 from symgauge.arithmetic.finite_field import FiniteField
-from symgauge.arithmetic.jet import Calculus
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
+from symgauge.arithmetic.traced_value import Calculus
 from symgauge.exact.agreement import check_agreement
 from symgauge.exact.evaluation import Evaluation
 from symgauge.exact.parameter_function import ParameterFunction

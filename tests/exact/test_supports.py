@@ -57,14 +57,14 @@ def brute(fibre: FibreDimension, at_most: int) -> list[TensorSet]:
             moved = Echelon(spanned.field, fibre.nullity)
             moved.add(kernel.map(lambda x, rest=rest: x[:, rest].mT.contiguous()))  # type: ignore[misc]
             inside = spanned.field.matmul(moved.kernel(), kernel)
-            if gain := spanned.add(inside):
-                found.append(TensorSet(tuple(fibre.names[t][0] for t in members), inside.shape[0], gain))
+            if new_directions := spanned.add(inside):
+                found.append(TensorSet(tuple(fibre.names[t][0] for t in members), inside.shape[0], new_directions))
     return found
 
 
 def test_factors_of_a_product_trade(chain: FibreDimension) -> None:
     found = supports(chain)
-    assert [(s.tensors, s.dimension, s.gain) for s in found.sets] == [(("a", "b"), 4, 4), (("a", "c"), 4, 4)]
+    assert [(s.tensors, s.dimension, s.new_directions) for s in found.sets] == [(("a", "b"), 4, 4), (("a", "c"), 4, 4)]
     assert (found.left, found.remaining) == (0, {})
     # b may stay still, for a and c trade through it; a and c may not.
     assert found.unknown == {"a": Motion(4, 4), "b": Motion(4, 4), "c": Motion(4, 4)}
@@ -80,7 +80,7 @@ def test_what_is_known_is_not_told_again(chain: FibreDimension) -> None:
     known.add(known.field.matmul(moved.kernel(), kernel))
     assert known.rank == first.dimension
     found = supports(chain, known=known)
-    assert [(s.tensors, s.gain) for s in found.sets] == [(("a", "c"), 4)]
+    assert [(s.tensors, s.new_directions) for s in found.sets] == [(("a", "c"), 4)]
     assert found.unknown["a"] == Motion(0, 4)
     assert found.unknown["c"] == Motion(4, 4)
 
@@ -102,16 +102,16 @@ def test_against_every_set(chain: FibreDimension, seed: int) -> None:
     fibre = with_kernel(chain, sizes, vectors)
     found = supports(fibre)
     assert list(found.sets) == brute(fibre, 3)
-    assert found.left == fibre.nullity - sum(s.gain for s in found.sets)
+    assert found.left == fibre.nullity - sum(s.new_directions for s in found.sets)
     everything = brute(fibre, 8)
-    assert sum(s.gain for s in everything) == fibre.nullity
+    assert sum(s.new_directions for s in everything) == fibre.nullity
 
 
 def test_what_is_left_names_the_tensors_that_it_needs(chain: FibreDimension) -> None:
     """One vector on four tensors, one on two: the first is left, and needs all of its four."""
     vectors = torch.tensor([[1, 0, 2, 3, 4, 0], [0, 5, 0, 0, 0, 6]])
     found = supports(with_kernel(chain, [1] * 6, vectors))
-    assert [(s.tensors, s.gain) for s in found.sets] == [(("t1", "t5"), 1)]
+    assert [(s.tensors, s.new_directions) for s in found.sets] == [(("t1", "t5"), 1)]
     assert found.left == 1
     assert {name for name, motion in found.remaining.items() if motion.need} == {"t0", "t2", "t3", "t4"}
     assert found.remaining["t1"] == Motion(0, 1)

@@ -11,11 +11,11 @@ import pytest
 import torch
 
 from symgauge.errors import InvalidInput, UnsupportedModel
+from symgauge.model_graph import graph_of
 from symgauge.models.huggingface import adapt, from_config
 from symgauge.presets import preset
 from symgauge.symmetries import degenerate_cases
 from symgauge.symmetries.degenerate_architectures import UNCHOSEN_EXPERT
-from symgauge.wiring import wire
 from tests.models.agreement import AGREES, distance
 from tests.models.published import PRESETS
 
@@ -50,7 +50,7 @@ def test_the_small_instance_has_the_same_parts(name: str) -> None:
         elif field not in sizes:
             assert getattr(full, field) == getattr(small, field), field
     assert small.layers <= 2
-    assert wire(small).parameters < 2500
+    assert graph_of(small).parameters < 2500
     # Sharing stays none, partial or total.
     for kind in (lambda a: a.groups == a.heads, lambda a: a.groups == 1, lambda a: 1 < a.groups < a.heads):
         assert kind(full) == kind(small)

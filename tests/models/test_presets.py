@@ -9,16 +9,16 @@ import torch
 
 from symgauge.architecture import Architecture, Rotary
 from symgauge.errors import InvalidInput
+from symgauge.model_graph import graph_of
 from symgauge.models.huggingface import from_config
 from symgauge.models.reference import ReferenceModel
 from symgauge.presets import CONSTANTS, preset, presets, scaled_down
-from symgauge.wiring import wire
 from tests.models.published import CONFIGS, MODELS
 
 
 @pytest.mark.parametrize("name", presets())
 def test_roles_add_up_to_the_published_count(name: str) -> None:
-    assert wire(preset(name)).parameters == MODELS[name].parameters
+    assert graph_of(preset(name)).parameters == MODELS[name].parameters
 
 
 @pytest.mark.parametrize("name", presets())
@@ -31,7 +31,7 @@ def test_roles_add_up_to_the_modules_own_count(name: str) -> None:
         config = transformers.CONFIG_MAPPING[fields.pop("model_type")](**fields)
         model = getattr(transformers, CONFIGS[name]["architectures"][0])(config)
         model.tie_weights()
-    assert sum(p.numel() for p in model.parameters()) == wire(preset(name)).parameters
+    assert sum(p.numel() for p in model.parameters()) == graph_of(preset(name)).parameters
 
 
 def test_names_are_forgiving_about_case_and_suggest_neighbours() -> None:
@@ -64,7 +64,7 @@ def test_small_architectures_keep_every_part(name: str) -> None:
     if full.experts is not None and small.experts is not None:
         assert 0 < small.experts.active < small.experts.count
         assert [small.has_experts(0), small.has_experts(1)] == [full.has_experts(0), full.has_experts(full.layers - 1)]
-    assert wire(small).parameters < 1500
+    assert graph_of(small).parameters < 1500
     assert ReferenceModel(small)(torch.zeros(1, 4, dtype=torch.long)).shape == (1, 4, small.vocabulary)
     assert scaled_down(small) == small
 

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from symgauge.architecture import Architecture, Experts, Latent, Rotary
 from symgauge.errors import InvalidInput
 from symgauge.layout import flatten
+from symgauge.model_graph import graph_of
 from symgauge.models.reference import ReferenceModel, forward, random_parameters, reference_layout
 from symgauge.models.rotation import cos_sin, rotate
-from symgauge.wiring import wire
 
 SIZES: dict[str, Any] = {"d_model": 6, "heads": 3, "d_k": 4, "d_v": 5}
 BIASES: dict[str, Any] = {"query_bias": True, "key_bias": True, "value_bias": True, "output_bias": True}
@@ -201,10 +201,10 @@ def test_module_and_layout_hold_every_role(name: str) -> None:
     layout = reference_layout(model, a)
     theta, names = flatten(model)
     assert layout.names == names
-    assert layout.size == wire(a).parameters == len(theta)
+    assert layout.size == graph_of(a).parameters == len(theta)
     assert layout.unused.numel() == 0
     roles = layout.read(theta)
-    assert {role: tuple(value.shape) for role, value in roles.items()} == wire(a).shapes
+    assert {role: tuple(value.shape) for role, value in roles.items()} == graph_of(a).shapes
     logits = model(_ids())
     assert logits.shape == (3, 5, 11)
     assert torch.equal(forward(a, roles, _ids()), logits)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from symgauge.claims import Claim, Entry, EvidenceLog, Trial, Verdict, at_least, equal
+from symgauge.claims import Claim, Entry, EvidenceLog, PropertyRun, Verdict, at_least, equal
 from symgauge.reporting.why import MOST, first_sentence, reason, why
 
 
@@ -38,7 +38,7 @@ def proved(log: EvidenceLog) -> None:
 
 
 def drawn(log: EvidenceLog) -> None:
-    log.property("twenty layers", Trial(True, 20))
+    log.property("twenty layers", PropertyRun(True, 20))
     log.control("break", True)
 
 

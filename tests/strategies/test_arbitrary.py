@@ -7,8 +7,8 @@ import dataclasses
 import pytest
 
 from symgauge.architecture import Architecture
+from symgauge.model_graph import graph_of
 from symgauge.strategies import arbitrary_architecture
-from symgauge.wiring import wire
 
 WITHOUT_INFLUENCE = {
     "name",
@@ -30,7 +30,7 @@ def test_a_seed_is_an_architecture() -> None:
 
 @pytest.mark.parametrize("most", [60, 200])
 def test_budget(most: int) -> None:
-    assert all(wire(arbitrary_architecture(seed, most)).parameters <= most for seed in range(50))
+    assert all(graph_of(arbitrary_architecture(seed, most)).parameters <= most for seed in range(50))
 
 
 @pytest.mark.parametrize("name", FIELDS)

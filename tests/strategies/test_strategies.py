@@ -18,6 +18,7 @@ from hypothesis.errors import InvalidArgument
 
 from symgauge import profiles
 from symgauge.architecture import Architecture, Experts, Latent, Rotary
+from symgauge.model_graph import graph_of
 from symgauge.models.parameters import random_parameters
 from symgauge.models.reference import forward
 from symgauge.numeric import random_element, random_inputs
@@ -25,7 +26,6 @@ from symgauge.strategies import architectures, elements, inputs, parameters
 from symgauge.strategies.kinds import KINDS
 from symgauge.strategies.planner import SEQUENCES
 from symgauge.symmetries import families
-from symgauge.wiring import wire
 from tests.numeric.models import MODELS
 
 profiles.activate()
@@ -50,7 +50,7 @@ def axes(a: Architecture) -> list[int]:
 
 @given(architectures())
 def test_architectures_are_small_and_in_general_position(a: Architecture) -> None:
-    assert wire(a).parameters <= 600
+    assert graph_of(a).parameters <= 600
     assert 1 <= a.layers <= 2
     sizes = axes(a)
     assert min(sizes) > 1
@@ -76,7 +76,7 @@ def test_every_kind_can_be_drawn_evaluated_and_recognised(kind: str) -> None:
         assert (a.latent is not None) == (kind == "mla")
         assert (a.groups == 1) == (kind == "falcon") or kind in ("attention", "block")
         roles, x = data.draw(parameters(a)), data.draw(inputs(a))
-        assert {name: tuple(role.shape) for name, role in roles.items()} == wire(a).shapes
+        assert {name: tuple(role.shape) for name, role in roles.items()} == graph_of(a).shapes
         assert torch.isfinite(forward(a, roles, x)).all()
 
     check()
@@ -108,7 +108,7 @@ def test_the_simplest_example_is_a_small_bare_attention_layer() -> None:
     assert not smallest.is_model
     assert smallest.layers == 1
     assert smallest.rotary is None
-    assert wire(smallest).parameters < 250
+    assert graph_of(smallest).parameters < 250
 
 
 def test_failures_shrink_to_the_feature_that_causes_them() -> None:
@@ -230,6 +230,6 @@ def test_hypothesis_finds_the_strategy_of_the_type() -> None:
     @given(st.from_type(Architecture))
     def check(a: Architecture) -> None:
         assert isinstance(a, Architecture)
-        assert wire(a).parameters <= 600
+        assert graph_of(a).parameters <= 600
 
     check()

@@ -7,19 +7,19 @@ from torch import Tensor
 
 from symgauge.accounting import account
 from symgauge.architecture import Architecture
+from symgauge.model_graph import graph_of
 from symgauge.symmetries import DiscreteSymmetry, Symmetry, degenerate_cases, dimension
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Output
-from symgauge.wiring import wire
 from tests.symmetries.evidence import VISIBLE, difference, inputs, point, rounding
 
 
 def check_invariance(a: Architecture, family: Symmetry, output: Output = "logits") -> None:
     """General elements far from the identity move something and keep the function, up to rounding."""
-    w, generator = wire(a), torch.Generator().manual_seed(2)
+    graph, generator = graph_of(a), torch.Generator().manual_seed(2)
     roles, x = point(a), inputs(a, generator)
     for _ in range(3):
-        moved = family.act(a, w, roles, family.sample(a, w, generator))
+        moved = family.act(a, graph, roles, family.sample(a, graph, generator))
         assert set(moved) == set(roles)
         assert any(float((moved[r] - roles[r]).norm() / roles[r].norm()) > 1e-6 for r in roles), "nothing moved"
         assert difference(a, roles, moved, x, output) < rounding(a, roles, moved, x, output)
@@ -27,8 +27,8 @@ def check_invariance(a: Architecture, family: Symmetry, output: Output = "logits
 
 def check_identity(a: Architecture, family: Symmetry) -> None:
     """Coordinates zero move nothing."""
-    w, roles = wire(a), point(a)
-    moved = family.act(a, w, roles, torch.zeros(family.coordinates(a, w), dtype=torch.float64))
+    graph, roles = graph_of(a), point(a)
+    moved = family.act(a, graph, roles, torch.zeros(family.coordinates(a, graph), dtype=torch.float64))
     for role, value in roles.items():
         assert float((moved[role] - value).norm()) <= 1e-14 * float(value.norm())
 
@@ -38,9 +38,9 @@ def check_each_role_counts(
 ) -> None:
     """Each role that an element moves is put back alone, and that shows; where the family says that it does not, it
     does not, and a random displacement of the same size does, unless nothing of the role is seen at all."""
-    w, generator = wire(a), torch.Generator().manual_seed(3)
+    graph, generator = graph_of(a), torch.Generator().manual_seed(3)
     roles, x = point(a), inputs(a, generator, 24)
-    moved = family.act(a, w, roles, family.sample(a, w, generator))  # type: ignore[arg-type]
+    moved = family.act(a, graph, roles, family.sample(a, graph, generator))  # type: ignore[arg-type]
     tolerance = rounding(a, roles, moved, x, output)
     assert tolerance < VISIBLE / 100, "the control could not tell a change from rounding"
     changed = [role for role in roles if not torch.equal(moved[role], roles[role])]
@@ -61,12 +61,12 @@ def check_each_role_counts(
 
 def generators(a: Architecture, family: Symmetry, roles: dict[str, Tensor]) -> Tensor:
     """Derivative of the action at the identity, (coordinates, P), each row of length one."""
-    w = wire(a)
+    graph = graph_of(a)
 
     def moved(x: Tensor) -> Tensor:
-        return torch.cat([value.flatten() for value in family.act(a, w, roles, x).values()])
+        return torch.cat([value.flatten() for value in family.act(a, graph, roles, x).values()])
 
-    zero = torch.zeros(family.coordinates(a, w), dtype=torch.float64)
+    zero = torch.zeros(family.coordinates(a, graph), dtype=torch.float64)
     rows = torch.func.jacfwd(moved)(zero).T
     return rows / rows.norm(dim=1, keepdim=True)
 
@@ -93,7 +93,7 @@ def check_kernel(a: Architecture, family: Symmetry, output: Output = "logits") -
     found = account(a, output=output)
     share = next(share for share in found.families if share.name == family.name)
     assert share.violations == 0
-    assert share.gain == s.evaluate(family.dimension(a), a)
+    assert share.new_directions == s.evaluate(family.dimension(a), a)
     assert found.complete, (found.unexplained, found.doubt)
     if not degenerate_cases(a):
         assert found.fibre.nullity == s.evaluate(dimension(a, output), a)

@@ -57,5 +57,5 @@ def test_nothing_is_unexplained(name: str, fields: dict[str, Any], output: Outpu
     assert result.decided
     assert result.unexplained == 0, dict(result.tensors)
     assert result.fibre.nullity == s.evaluate(dimension(a, output), a)
-    gains = {share.name: share.gain for share in result.families}
-    assert gains == {family.name: s.evaluate(family.dimension(a), a) for family in families(a, output)}
+    new_directions = {share.name: share.new_directions for share in result.families}
+    assert new_directions == {family.name: s.evaluate(family.dimension(a), a) for family in families(a, output)}

@@ -111,7 +111,7 @@ def test_levels_that_cancel_between_layers(fields: dict[str, Any]) -> None:
     a = Architecture(4, 2, 2, **{"d_v": 3, **sizes, **LAYER, "final_norm": False, **fields})
     found = account(a)
     assert found.complete
-    level = {each.name: each.gain for each in found.families}.get("value-mean-shift", 0)
+    level = {each.name: each.new_directions for each in found.families}.get("value-mean-shift", 0)
     assert level == (0 if a.d_v == 1 else a.layers if a.ff_bias else a.layers - 1)
 
 

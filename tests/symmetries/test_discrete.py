@@ -10,13 +10,13 @@ import pytest
 import torch
 
 from symgauge.architecture import Architecture, Experts
+from symgauge.model_graph import Mixture, graph_of
 from symgauge.presets import preset
 from symgauge.symmetries import DiscreteSymmetry, discrete_families
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.catalogue.expert_permutation import ExpertPermutation
 from symgauge.symmetries.catalogue.stream_permutation import StreamPermutation
 from symgauge.symmetries.finding import finite_families
-from symgauge.wiring import Mixture, wire
 from tests.symmetries.cases import ARCHITECTURES
 from tests.symmetries.evidence import VISIBLE, difference, inputs, point, rounding
 from tests.symmetries.family_checks import check_each_role_counts
@@ -29,9 +29,9 @@ CASES += [(kind.example, kind()) for kind in finite_families()]
 
 @pytest.mark.parametrize(("a", "family"), CASES, ids=[f"{a.name or 'example'}-{family.name}" for a, family in CASES])
 def test_function_stays_and_half_an_element_shows(a: Architecture, family: DiscreteSymmetry) -> None:
-    w, generator = wire(a), torch.Generator().manual_seed(6)
+    graph, generator = graph_of(a), torch.Generator().manual_seed(6)
     roles, x = point(a), inputs(a, generator, 24)
-    moved = family.act(a, w, roles, family.sample(a, w, generator))
+    moved = family.act(a, graph, roles, family.sample(a, graph, generator))
     assert difference(a, roles, moved, x, "logits") < rounding(a, roles, moved, x, "logits") < VISIBLE / 100
     check_each_role_counts(a, family, visible=VISIBLE / 10)
 
@@ -42,11 +42,11 @@ def test_function_stays_and_half_an_element_shows(a: Architecture, family: Discr
 def test_stream_coordinates_change_sign_as_far_as_norms_and_activations_allow(name: str, flipped: str) -> None:
     """Seen in the token table, whose columns are moved; signs that change nothing are half of the order."""
     a = ALL[name]
-    w, family, before = wire(a), StreamPermutation(), point(a)["token_table"]
+    graph, family, before = graph_of(a), StreamPermutation(), point(a)["token_table"]
     signed = []
     for seed in range(8):
-        element = family.sample(a, w, torch.Generator().manual_seed(seed))
-        after = family.act(a, w, point(a), element)["token_table"]
+        element = family.sample(a, graph, torch.Generator().manual_seed(seed))
+        after = family.act(a, graph, point(a), element)["token_table"]
         same, opposite = ((after.mT[:, None] == sign * before.mT).all(-1) for sign in (1, -1))
         # Every column is one of those before, or its opposite, and each is there once.
         assert (same | opposite).sum(0).tolist() == (same | opposite).sum(1).tolist() == [1] * a.d_model
@@ -110,8 +110,8 @@ def test_experts_change_places_with_their_groups_only(order: list[int], kept: bo
     free = grouped.replace(experts=dataclasses.replace(grouped.experts, groups=1, active_groups=1))
     x = inputs(grouped, torch.Generator().manual_seed(6), 24)
     for a, same in ((grouped, kept), (free, True)):
-        roles, w = point(a), wire(a)
-        element = {sub.router.weight: torch.tensor(order) for sub in w.sublayers() if isinstance(sub, Mixture)}
-        moved = ExpertPermutation().act(a, w, roles, element)
+        roles, graph = point(a), graph_of(a)
+        element = {sub.router.weight: torch.tensor(order) for sub in graph.sublayers() if isinstance(sub, Mixture)}
+        moved = ExpertPermutation().act(a, graph, roles, element)
         error = difference(a, roles, moved, x, "logits")
         assert error < rounding(a, roles, moved, x, "logits") if same else error > VISIBLE

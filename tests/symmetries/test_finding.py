@@ -14,7 +14,7 @@ from symgauge.symmetries.finding import continuous_families, finite_families, in
 
 
 def family(name: str, *after: str) -> type[Symmetry]:
-    fields: dict[str, Any] = {"name": name, "after": after, "sites": lambda self, a, w: []}
+    fields: dict[str, Any] = {"name": name, "after": after, "sites": lambda self, a, graph: []}
     return type(name.title(), (Symmetry,), fields)
 
 

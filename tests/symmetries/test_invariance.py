@@ -7,10 +7,10 @@ import torch
 
 from symgauge.architecture import Architecture
 from symgauge.errors import InvalidInput
+from symgauge.model_graph import graph_of
 from symgauge.symmetries import Symmetry
 from symgauge.symmetries.base import Output
 from symgauge.symmetries.finding import continuous_families
-from symgauge.wiring import wire
 from tests.symmetries.cases import ACTING, ARCHITECTURES, IDS, family_of
 from tests.symmetries.evidence import point
 from tests.symmetries.family_checks import check_identity, check_invariance
@@ -33,4 +33,4 @@ def test_every_family_is_exercised() -> None:
 def test_coordinates_of_wrong_length_are_refused() -> None:
     a = ARCHITECTURES["llama"]
     with pytest.raises(InvalidInput, match=r"'query-key' takes x of shape \(16,\) here, not \(3,\)"):
-        family_of(a, "logits", "query-key").act(a, wire(a), point(a), torch.zeros(3))
+        family_of(a, "logits", "query-key").act(a, graph_of(a), point(a), torch.zeros(3))

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from symgauge.architecture import Architecture
+from symgauge.model_graph import graph_of
 from symgauge.symmetries import Symmetry
 from symgauge.symmetries.base import Output
-from symgauge.wiring import wire
 from tests.symmetries.cases import ACTING, ARCHITECTURES, IDS, family_of
 from tests.symmetries.evidence import VISIBLE, difference, inputs, point, rounding
 from tests.symmetries.family_checks import check_each_role_counts
@@ -25,10 +25,10 @@ def test_one_role_put_back(a: Architecture, output: Output, family: Symmetry) ->
 
 def test_large_router_moves_show() -> None:
     a = ARCHITECTURES["switch"]
-    w, symmetry, generator = wire(a), family_of(a, "logits", "router-shift"), torch.Generator().manual_seed(4)
+    graph, symmetry, generator = graph_of(a), family_of(a, "logits", "router-shift"), torch.Generator().manual_seed(4)
     roles, x = point(a), inputs(a, generator)
-    coordinates = symmetry.sample(a, w, generator)
-    near, far = (symmetry.act(a, w, roles, c) for c in (coordinates, 1e5 * coordinates))
+    coordinates = symmetry.sample(a, graph, generator)
+    near, far = (symmetry.act(a, graph, roles, c) for c in (coordinates, 1e5 * coordinates))
     assert difference(a, roles, near, x, "logits") < rounding(a, roles, near, x, "logits")
     assert difference(a, roles, far, x, "logits") > VISIBLE
 
@@ -37,9 +37,9 @@ def test_large_router_moves_show() -> None:
 def test_key_bias_is_seen_where_the_family_does_not_apply(name: str) -> None:
     a = ARCHITECTURES[name]
     capped = a.replace(attention_softcap=2.0)
-    w, symmetry, generator = wire(a), family_of(a, "logits", "key-bias"), torch.Generator().manual_seed(4)
+    graph, symmetry, generator = graph_of(a), family_of(a, "logits", "key-bias"), torch.Generator().manual_seed(4)
     roles, x = point(a), inputs(a, generator)
-    moved = symmetry.act(a, w, roles, symmetry.sample(a, w, generator))
+    moved = symmetry.act(a, graph, roles, symmetry.sample(a, graph, generator))
     assert not symmetry.applies(capped)
     assert difference(capped, roles, moved, x, "logits") > VISIBLE
 
@@ -47,10 +47,10 @@ def test_key_bias_is_seen_where_the_family_does_not_apply(name: str) -> None:
 def test_inverse_in_place_of_inverse_transpose() -> None:
     """The slip that a sampler of symmetric matrices would never notice."""
     a = ARCHITECTURES["attention-classes"].replace(rotary=None)
-    w, symmetry, generator = wire(a), family_of(a, "logits", "query-key"), torch.Generator().manual_seed(5)
+    graph, symmetry, generator = graph_of(a), family_of(a, "logits", "query-key"), torch.Generator().manual_seed(5)
     roles, x = point(a), inputs(a, generator)
-    coordinates = symmetry.sample(a, w, generator)
-    moved = symmetry.act(a, w, roles, coordinates)
+    coordinates = symmetry.sample(a, graph, generator)
+    moved = symmetry.act(a, graph, roles, coordinates)
     matrices = torch.eye(a.d_k, dtype=torch.float64) + coordinates.reshape(a.groups, a.d_k, a.d_k)
     key = next(role for role in roles if role.endswith("key.weight"))
     assert difference(a, roles, moved, x, "logits") < rounding(a, roles, moved, x, "logits")

@@ -33,13 +33,13 @@ class Toy(Symmetry):
     after = ("stream-map",)
     example = RMS
 
-    def sites(self, a, w):
+    def sites(self, a, graph):
         up, down = "layers.0.ff.up.weight", "layers.0.ff.down.weight"
 
         def act(roles, x):
             return {up: roles[up] * (1 + x), down: roles[down] / (1 + x).unsqueeze(-1)}
 
-        return [Site(0, symbols.d_ff, a.d_ff, act, factors(a.d_ff))] if a.gated and up in w.shapes else []
+        return [Site(0, symbols.d_ff, a.d_ff, act, factors(a.d_ff))] if a.gated and up in graph.shapes else []
 """
 
 

@@ -12,9 +12,9 @@ from symgauge.architecture import Architecture, Experts
 from symgauge.errors import InvalidInput
 from symgauge.exact.dimension import dimension
 from symgauge.exact.result import FibreDimension
+from symgauge.model_graph import graph_of
 from symgauge.subjects import Subject, subject_of
 from symgauge.symmetries.unit_pieces import Units
-from symgauge.wiring import wire
 
 RELU = Architecture(
     d_model=3, heads=1, d_k=2, d_v=2, d_ff=6, context=3, norm="layer", norm_offset=True, activation="relu",
@@ -45,7 +45,7 @@ def explained(by: Units | None) -> Account:
 
 
 def gains(account: Account) -> dict[str, int]:
-    return {f.name: f.gain for f in account.families if f.name in ("dead-units", "always-on-units")}
+    return {f.name: f.new_directions for f in account.families if f.name in ("dead-units", "always-on-units")}
 
 
 def test_dead_and_linear_units_explain_the_rest_of_their_piece() -> None:
@@ -92,7 +92,7 @@ def test_units_of_gated_layers_and_experts() -> None:
         d_model=3, heads=1, d_k=2, d_v=2, context=3, norm="rms", gated=True, activation="relu", vocabulary=9,
         experts=Experts(2, 2, 2),
     )  # fmt: skip
-    w = wire(a)
+    graph = graph_of(a)
     dead, linear = Units(off={"layers.0.ff.experts.1": (0,)}, on={"layers.0.ff.experts.0": (0, 1)}).families()
-    assert dead.coordinates(a, w) == 9
-    assert linear.coordinates(a, w) == 0
+    assert dead.coordinates(a, graph) == 9
+    assert linear.coordinates(a, graph) == 0

@@ -45,7 +45,7 @@ def test_what_a_product_leaves_free(m: int, n: int, k: int, more: int) -> None:
 def test_empty_channels(a: Architecture, directions: int) -> None:
     found = account(a)
     assert found.complete
-    assert {family.name: family.gain for family in found.families}["empty-channels"] == directions
+    assert {family.name: family.new_directions for family in found.families}["empty-channels"] == directions
     assert degenerate_cases(a) == []
 
 

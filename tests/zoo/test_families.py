@@ -16,10 +16,10 @@ from symgauge.accounting import account
 from symgauge.errors import UnsupportedModel
 from symgauge.full_size import full_size
 from symgauge.layout import Layout, Slot, flatten
+from symgauge.model_graph import graph_of
 from symgauge.models.huggingface import adapt, from_config, tiny
 from symgauge.symmetries import dimension
 from symgauge.symmetries.symbols import evaluate, layer_of
-from symgauge.wiring import wire
 from symgauge.zoo import families, model_types
 from tests.models.agreement import AGREES, distance
 from tests.models.published import CONFIGS, MODELS, OTHERS
@@ -124,12 +124,12 @@ def own_count(fields: dict[str, Any]) -> int:
 @pytest.mark.parametrize("model_type", NAMES)
 def test_roles_add_up_to_the_count_of_the_class_with_its_defaults(model_type: str) -> None:
     fields = {"model_type": model_type, **families()[model_type].example}
-    assert wire(from_config(fields).architecture).parameters == own_count(fields)
+    assert graph_of(from_config(fields).architecture).parameters == own_count(fields)
 
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_roles_add_up_to_the_published_count(name: str) -> None:
-    found, published = wire(from_config(CONFIGS[name]).architecture).parameters, MODELS[name].parameters
+    found, published = graph_of(from_config(CONFIGS[name]).architecture).parameters, MODELS[name].parameters
     assert found == own_count(CONFIGS[name])
     assert published == (found if isinstance(published, int) else pytest.approx(round(found / 1e9, 2) * 1e9))
 

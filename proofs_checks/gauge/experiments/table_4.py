@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import torch
 from torch import Tensor
 
-from proofs_checks.gauge.experiments import outside
+from proofs_checks.gauge.experiments import non_symmetries
 from proofs_checks.gauge.experiments.distribution import Distribution, distribution
 from proofs_checks.gauge.experiments.elements import Elements, Pair, act
 from proofs_checks.gauge.experiments.layer import Layer
@@ -93,20 +93,22 @@ def run(setting: Setting) -> Result:
 def changes(drawn: Subject, count: int, g: torch.Generator) -> Iterator[tuple[str, str, Tensor]]:
     """Reported row, construction, relative changes (E, N)."""
     for norm in NORM:
-        mixing = outside.mixings(g, drawn.sizes, count, norm=norm)
+        mixing = non_symmetries.mixings(g, drawn.sizes, count, norm=norm)
         yield MIXING, f"{norm}, compensated", drawn.errors(_mixed(drawn.layer, mixing, True))
         yield MIXING, norm, drawn.errors(_mixed(drawn.layer, mixing, False))
     rotary = Subject(drawn.sizes, drawn.layer, drawn.inputs, rotary_form(drawn.sizes.d_k))
     for law in LAW:
-        blocks = outside.plane_blocks(g, drawn.sizes, count, law=law)
+        blocks = non_symmetries.plane_blocks(g, drawn.sizes, count, law=law)
         yield ROTARY, law, rotary.errors(act(drawn.layer, e) for e in Elements(blocks, None, None).each())
-    turns = outside.rotations(g, drawn.sizes, count)
+    turns = non_symmetries.rotations(g, drawn.sizes, count)
     for reading in READING:
-        yield ROTATION, reading, drawn.errors(outside.rotate(drawn.layer, q, reading) for q in turns)
+        yield ROTATION, reading, drawn.errors(non_symmetries.rotate(drawn.layer, q, reading) for q in turns)
 
 
 def _mixed(layer: Layer, mixing: Pair, compensate: bool) -> Iterable[Layer]:
-    return (outside.mix_heads(layer, p, inverse if compensate else None) for p, inverse in zip(*mixing, strict=True))
+    return (
+        non_symmetries.mix_heads(layer, p, inverse if compensate else None) for p, inverse in zip(*mixing, strict=True)
+    )
 
 
 # What the words of F.3.2 allow, the one taken first.

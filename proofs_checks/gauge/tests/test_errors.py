@@ -11,7 +11,7 @@ from torch import Tensor
 from proofs_checks.gauge.experiments.distribution import distribution, histogram
 from proofs_checks.gauge.experiments.elements import Elements, Pair, act, orthogonal, sample
 from proofs_checks.gauge.experiments.layer import Layer, Sizes, attend, draw, normal
-from proofs_checks.gauge.experiments.outside import READINGS, mixings, plane_blocks, rotate
+from proofs_checks.gauge.experiments.non_symmetries import READINGS, mixings, plane_blocks, rotate
 from proofs_checks.gauge.experiments.subject import Subject, logit_deviation, rotary_form, subject
 from proofs_checks.gauge.experiments.trials import Biases, Evaluator, Form, operations, pack, relative_errors
 from symgauge.errors import InvalidInput

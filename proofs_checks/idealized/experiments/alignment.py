@@ -8,8 +8,8 @@ from torch import Tensor
 from proofs_checks.idealized.experiments.gauges import Roles, move_stream
 from symgauge.algorithms import align_model
 from symgauge.architecture import Architecture
+from symgauge.model_graph import Attention, FeedForward, graph_of
 from symgauge.parameter_vector import ParameterVector
-from symgauge.wiring import Attention, FeedForward, wire
 
 ROUNDS = 8
 
@@ -28,10 +28,10 @@ def frame(architecture: Architecture, roles: Roles) -> Tensor:
 
 def procrustes(architecture: Architecture, reference: Roles, other: Roles) -> Tensor:
     """The orthogonal map of ``other``'s stream that brings it closest to ``reference``, all else fixed."""
-    w = wire(architecture)
-    assert w.head is not None
-    writers, readers = list(w.tables), [w.head.unembedding.weight]
-    for sublayer in w.sublayers():
+    graph = graph_of(architecture)
+    assert graph.head is not None
+    writers, readers = list(graph.tables), [graph.head.unembedding.weight]
+    for sublayer in graph.sublayers():
         assert isinstance(sublayer, (Attention, FeedForward))
         writers.append(sublayer.writer.weight)
         readers += [reader.weight for reader in sublayer.readers]

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from symgauge.architecture import Architecture
+from symgauge.model_graph import Attention, FeedForward, graph_of
 from symgauge.parameter_vector import ParameterVector
-from symgauge.wiring import Attention, FeedForward, wire
 
 Roles = Mapping[str, Tensor]
 
@@ -41,16 +41,16 @@ def general(generator: torch.Generator, n: int, spread: float) -> Tensor:
 
 def move_stream(architecture: Architecture, roles: Roles, m: Tensor) -> dict[str, Tensor]:
     """Tables and writers times m, readers times its inverse, on the left: the function stays for any invertible m."""
-    w, inverse, moved = wire(architecture), torch.linalg.inv(m), dict(roles)
-    assert w.head is not None
-    for name in w.tables:
+    graph, inverse, moved = graph_of(architecture), torch.linalg.inv(m), dict(roles)
+    assert graph.head is not None
+    for name in graph.tables:
         moved[name] = roles[name] @ m
-    for sublayer in w.sublayers():
+    for sublayer in graph.sublayers():
         assert isinstance(sublayer, (Attention, FeedForward))
         for reader in sublayer.readers:
             moved[reader.weight] = inverse @ roles[reader.weight]
         moved[sublayer.writer.weight] = roles[sublayer.writer.weight] @ m
-    moved[w.head.unembedding.weight] = inverse @ roles[w.head.unembedding.weight]
+    moved[graph.head.unembedding.weight] = inverse @ roles[graph.head.unembedding.weight]
     return moved
 
 
@@ -62,7 +62,7 @@ def gauge_copy(
     Only for models without norms and biases.
     """
     mixture, moved = mixture or Mixture(), dict(roles)
-    for sublayer in wire(architecture).sublayers():
+    for sublayer in graph_of(architecture).sublayers():
         if isinstance(sublayer, Attention) and mixture.heads:
             _move_heads(moved, sublayer, generator, mixture.spread)
         if isinstance(sublayer, FeedForward) and mixture.neurons:

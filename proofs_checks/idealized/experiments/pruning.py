@@ -11,8 +11,8 @@ from torch import Tensor
 from proofs_checks.idealized.model import Protocol, Task, logits, train
 from proofs_checks.idealized.model.training import accuracies
 from symgauge.architecture import Architecture
+from symgauge.model_graph import graph_of
 from symgauge.parameter_vector import ParameterVector
-from symgauge.wiring import wire
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,7 @@ def parity_by_hand(architecture: Architecture) -> Tensor:
     second logit is that minus 1/2, the first is 0.
     """
     d = architecture.d_model
-    shapes = wire(architecture).shapes
+    shapes = graph_of(architecture).shapes
     roles = {name: torch.zeros(shape, dtype=torch.float64) for name, shape in shapes.items()}
     roles["token_table"][:, 0], roles["token_table"][1, 1] = 1, 1
     roles["layers.0.attention.value.weight"][0, 1, 0] = 3
@@ -108,6 +108,6 @@ def parity_by_hand(architecture: Architecture) -> Tensor:
 
 
 def _built(architecture: Architecture, given: dict[str, Tensor]) -> Tensor:
-    shapes = wire(architecture).shapes
+    shapes = graph_of(architecture).shapes
     zeros = {name: torch.zeros(shape, dtype=torch.float64) for name, shape in shapes.items()}
     return ParameterVector(shapes).join(zeros | given)

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from symgauge.architecture import Architecture
 from symgauge.errors import InvalidInput
+from symgauge.model_graph import graph_of
 from symgauge.models.reference import ReferenceModel
-from symgauge.wiring import wire
 
 Readout = Literal["last", "all"]
 Start = Literal["torch", "xavier", "normal"]
@@ -70,7 +70,7 @@ def start(architecture: Architecture, seed: int, how: Start = "torch", spread: f
         return bound * (2 * torch.rand(shape, generator=generator, dtype=torch.float64) - 1)
 
     roles = {}
-    for name, shape in wire(architecture).shapes.items():
+    for name, shape in graph_of(architecture).shapes.items():
         into, out = _fan(name, shape)
         if name.endswith((".gain", ".offset")):
             roles[name] = torch.full(shape, float(name.endswith(".gain")), dtype=torch.float64)

@@ -13,8 +13,8 @@ from proofs_checks.idealized.model.model import IdealizedModel, Start
 from proofs_checks.idealized.model.tasks import Task
 from symgauge.architecture import Architecture
 from symgauge.errors import InvalidInput
+from symgauge.model_graph import graph_of
 from symgauge.parameter_vector import ParameterVector
-from symgauge.wiring import wire
 
 CHECK = 10  # steps between looks at who has arrived
 
@@ -157,9 +157,9 @@ def _without(optimizer: torch.optim.Optimizer, gone: Tensor) -> Tensor:
 
 
 def _data(architecture: Architecture, tasks: Sequence[Task], theta: Tensor) -> tuple[Tensor, Tensor]:
-    if theta.dim() != 2 or theta.shape[1] != wire(architecture).parameters:
+    if theta.dim() != 2 or theta.shape[1] != graph_of(architecture).parameters:
         raise InvalidInput(
-            f"theta must be (models, {wire(architecture).parameters}) for this architecture, not {tuple(theta.shape)}"
+            f"theta must be (models, {graph_of(architecture).parameters}) for it, not {tuple(theta.shape)}"
         )
     if len(tasks) != len(theta) or not tasks:
         raise InvalidInput(f"{len(tasks)} tasks for {len(theta)} models; give one task, or one per model")

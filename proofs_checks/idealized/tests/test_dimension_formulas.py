@@ -10,10 +10,10 @@ import sympy as sp
 from proofs_checks.idealized import dimension_formulas as f
 from proofs_checks.idealized.model import architecture, function_classes, repeated_rows
 from symgauge.errors import InvalidInput
+from symgauge.model_graph import graph_of
 from symgauge.symbolic.proof import NotProved
 from symgauge.symmetries import dimension
 from symgauge.symmetries import symbols as s
-from symgauge.wiring import wire
 
 SIZES = [(4, 1, 1, 5), (6, 2, 1, 7), (6, 3, 2, 9), (8, 4, 3, 8), (16, 2, 1, 17)]
 
@@ -21,7 +21,7 @@ SIZES = [(4, 1, 1, 5), (6, 2, 1, 7), (6, 3, 2, 9), (8, 4, 3, 8), (16, 2, 1, 17)]
 @pytest.mark.parametrize(("d", "heads", "layers", "vocabulary"), SIZES)
 def test_parameters_are_those_of_the_tensors(d: int, heads: int, layers: int, vocabulary: int) -> None:
     a = architecture(d, heads, layers, vocabulary)
-    assert f.parameters().at(d=d, h=heads, L=layers, V=vocabulary) == wire(a).parameters
+    assert f.parameters().at(d=d, h=heads, L=layers, V=vocabulary) == graph_of(a).parameters
 
 
 @pytest.mark.parametrize("residual", [True, False])

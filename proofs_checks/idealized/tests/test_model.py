@@ -26,8 +26,8 @@ from proofs_checks.idealized.model import (
 from proofs_checks.idealized.model.tasks import seen
 from proofs_checks.idealized.model.training import accuracies
 from symgauge.errors import InvalidInput
+from symgauge.model_graph import graph_of
 from symgauge.parameter_vector import ParameterVector
-from symgauge.wiring import wire
 
 QUICK = Protocol(rate=3e-3, loss=1e-2, steps=60)
 
@@ -59,9 +59,9 @@ def test_the_module_computes_the_model(residual: bool) -> None:
 
 
 def test_number_of_parameters() -> None:
-    assert wire(architecture()).parameters == 3136
-    assert wire(architecture(8, 1)).parameters == 800
-    assert wire(architecture(vocabulary=3, positions=True)).parameters == 3168 + 3 * 16
+    assert graph_of(architecture()).parameters == 3136
+    assert graph_of(architecture(8, 1)).parameters == 800
+    assert graph_of(architecture(vocabulary=3, positions=True)).parameters == 3168 + 3 * 16
     with pytest.raises(InvalidInput, match="3 heads do not divide the width 16"):
         architecture(16, 3)
 

@@ -104,7 +104,7 @@ def invariants(point: Attention) -> Counter[tuple[sp.ImmutableMatrix, sp.Immutab
 
 
 def relabel(point: Attention, sigma: Permutation, tau: Permutation) -> Attention:
-    """Permute the query heads by σ and the key/value groups by τ, keeping the wiring of heads to groups."""
+    """Permute the query heads by σ and the key/value groups by τ, keeping the grouping of heads to groups."""
     return Attention(
         tuple(point.w_q[i] for i in sigma),
         tuple(point.w_k[r] for r in tau),
@@ -115,7 +115,7 @@ def relabel(point: Attention, sigma: Permutation, tau: Permutation) -> Attention
 
 
 def stabiliser(groups: Sequence[int]) -> Iterator[tuple[Permutation, Permutation]]:
-    """All (σ, τ) with m∘σ = τ∘m: the relabelings that keep the wiring m (enumerated; small h and g)."""
+    """All (σ, τ) with m∘σ = τ∘m: the relabelings that keep the grouping m (enumerated; small h and g)."""
     heads, count = len(groups), max(groups) + 1
     for sigma in permutations(range(heads)):
         for tau in permutations(range(count)):

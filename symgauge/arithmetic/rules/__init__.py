@@ -1,4 +1,4 @@
-"""The rule table: aten operations on jets, one theme per file. Importing this package registers them all."""
+"""The rule table: aten operations on elements, one theme per file. Importing this package registers them all."""
 
 from symgauge.arithmetic.rules import (
     activations,

@@ -1,4 +1,4 @@
-"""Ordinary tensors and numbers as jets, for rules whose arguments may be either, and axes as torch counts them."""
+"""Ordinary tensors and numbers as elements, for rules whose arguments may be either, and axes as torch counts them."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from symgauge.arithmetic.interface import Arithmetic, Element
 from symgauge.arithmetic.linear_maps import padded
 
 
-def as_jet(calculus: Arithmetic, x: Element | Tensor | float, device: torch.device | None = None) -> Element:
-    """A jet as it is; a tensor or a number as a constant jet."""
+def as_element(calculus: Arithmetic, x: Element | Tensor | float, device: torch.device | None = None) -> Element:
+    """An element as it is; a tensor or a number as a constant one."""
     if isinstance(x, Element):
         return x
     return calculus.lift(x) if isinstance(x, Tensor) else calculus.number(x, device)
 
 
 def both(calculus: Arithmetic, a: Element | Tensor | float, b: Element | Tensor | float) -> tuple[Element, Element]:
-    """Two operands, at least one of them a jet."""
-    device = next(x.shadow.device for x in (a, b) if isinstance(x, Element))
-    return as_jet(calculus, a, device), as_jet(calculus, b, device)
+    """Two operands, at least one of them an element."""
+    device = next(x.reference.device for x in (a, b) if isinstance(x, Element))
+    return as_element(calculus, a, device), as_element(calculus, b, device)
 
 
 def filled(calculus: Arithmetic, like: Element, value: float) -> Element:
     """A constant of the shape of ``like``."""
-    return calculus.lift(torch.full_like(like.shadow, value))
+    return calculus.lift(torch.full_like(like.reference, value))
 
 
 def value_alone(x: Element) -> Element:
@@ -42,7 +42,7 @@ def total(calculus: Arithmetic, x: Element, dims: list[int], keepdim: bool = Fal
 
 def axes(x: Element, dim: Any) -> list[int]:
     """Axes as torch names them (a number, a list, nothing for all), counted from the front."""
-    n = x.shadow.dim()
+    n = x.reference.dim()
     if dim is None or (not isinstance(dim, int) and len(dim) == 0):
         return list(range(n))
     return [d % max(n, 1) for d in ([dim] if isinstance(dim, int) else dim)][: n or 0]
@@ -50,12 +50,12 @@ def axes(x: Element, dim: Any) -> list[int]:
 
 def last(calculus: Arithmetic, x: Element, dim: int) -> Element:
     """The axis ``dim`` moved to the end."""
-    return calculus.move(lambda t: t.movedim(dim, -1), x)
+    return calculus.gather(lambda t: t.movedim(dim, -1), x)
 
 
 def back(calculus: Arithmetic, x: Element, dim: int) -> Element:
     """The last axis moved to ``dim``."""
-    return calculus.move(lambda t: t.movedim(-1, dim), x)
+    return calculus.gather(lambda t: t.movedim(-1, dim), x)
 
 
 def summed_rows(calculus: Arithmetic, x: Element, index: Tensor, n: int) -> Element:
@@ -63,5 +63,5 @@ def summed_rows(calculus: Arithmetic, x: Element, index: Tensor, n: int) -> Elem
     order = torch.argsort(index, stable=True)
     counts = torch.bincount(index, minlength=n)
     table = padded(order, counts, int(counts.max()) if len(counts) else 0, len(order))
-    rows = calculus.move(lambda t: torch.cat([t, t.new_zeros((1, t.shape[1]))])[table], x)
+    rows = calculus.gather(lambda t: torch.cat([t, t.new_zeros((1, t.shape[1]))])[table], x)
     return calculus.sum(rows, [1])

@@ -7,9 +7,9 @@ import math
 import torch
 from torch import Tensor
 
-from symgauge.arithmetic.carrier import rule
 from symgauge.arithmetic.interface import Arithmetic, Element
-from symgauge.arithmetic.rules._convert import as_jet, filled
+from symgauge.arithmetic.rules._convert import as_element, filled
+from symgauge.arithmetic.wrapper_tensor import rule
 
 aten = torch.ops.aten
 
@@ -35,15 +35,15 @@ def _softplus(c: Arithmetic, x: Element, beta: float = 1, threshold: float = 20)
     inner = x if beta == 1 else c.scale(x, beta)
     smooth = c.log(c.add(filled(c, x, 1.0), c.exp(inner)))
     if beta != 1:
-        smooth = c.div(smooth, as_jet(c, float(beta), x.shadow.device))
-    linear = inner.shadow > threshold
+        smooth = c.div(smooth, as_element(c, float(beta), x.reference.device))
+    linear = inner.reference > threshold
     return c.select(linear, x, smooth) if bool(linear.any()) else smooth
 
 
 @rule(aten.log_sigmoid_forward)
 def _log_sigmoid(c: Arithmetic, x: Element) -> tuple[Element, Tensor]:
     """−log(1 + e^−x)."""
-    return c.neg(c.log(c.add(filled(c, x, 1.0), c.exp(c.neg(x))))), x.shadow.new_empty(0)
+    return c.neg(c.log(c.add(filled(c, x, 1.0), c.exp(c.neg(x))))), x.reference.new_empty(0)
 
 
 @rule(aten.mish)

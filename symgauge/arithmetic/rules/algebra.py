@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from symgauge.arithmetic.carrier import rule
 from symgauge.arithmetic.interface import Arithmetic, Element
-from symgauge.arithmetic.rules._convert import as_jet, axes, back, both, last, total
+from symgauge.arithmetic.rules._convert import as_element, axes, back, both, last, total
+from symgauge.arithmetic.wrapper_tensor import rule
 from symgauge.errors import UnsupportedOperation
 
 aten = torch.ops.aten
@@ -47,8 +47,8 @@ def _mul(c: Arithmetic, a: Operand, b: Operand) -> Element:
 
 @rule(aten.div)
 def _div(c: Arithmetic, a: Operand, b: Operand, *, rounding_mode: str | None = None) -> Element | Tensor:
-    if rounding_mode is not None:  # a step function: the shadow decides, the derivative is 0
-        return torch.div(*(x.shadow if isinstance(x, Element) else x for x in (a, b)), rounding_mode=rounding_mode)
+    if rounding_mode is not None:  # a step function: the float64 reference decides, the derivative is 0
+        return torch.div(*(x.reference if isinstance(x, Element) else x for x in (a, b)), rounding_mode=rounding_mode)
     if isinstance(a, Element) and isinstance(b, int) and not isinstance(b, bool):
         return c.divide_by_count(a, b)
     return c.div(*both(c, a, b))
@@ -61,14 +61,14 @@ def _reciprocal(c: Arithmetic, a: Element) -> Element:
 
 @rule(aten.addcmul)
 def _addcmul(c: Arithmetic, a: Operand, b: Operand, d: Operand, *, value: float = 1) -> Element:
-    jets = [as_jet(c, x) for x in (a, b, d)]
-    return c.add(jets[0], c.mul(jets[1], jets[2]), value)
+    elements = [as_element(c, x) for x in (a, b, d)]
+    return c.add(elements[0], c.mul(elements[1], elements[2]), value)
 
 
 @rule(aten.lerp)
 def _lerp(c: Arithmetic, a: Operand, b: Operand, weight: Operand) -> Element:
     a, b = both(c, a, b)
-    return c.add(a, c.mul(c.sub(b, a), as_jet(c, weight, a.shadow.device)))
+    return c.add(a, c.mul(c.sub(b, a), as_element(c, weight, a.reference.device)))
 
 
 @rule(aten.mm, aten.bmm)
@@ -78,9 +78,9 @@ def _mm(c: Arithmetic, a: Operand, b: Operand) -> Element:
 
 @rule(aten.addmm)
 def _addmm(c: Arithmetic, bias: Operand, a: Operand, b: Operand, *, beta: float = 1, alpha: float = 1) -> Element:
-    product = c.matmul(as_jet(c, a), as_jet(c, b))
+    product = c.matmul(as_element(c, a), as_element(c, b))
     product = product if alpha == 1 else c.scale(product, alpha)
-    bias = as_jet(c, bias)
+    bias = as_element(c, bias)
     return c.add(product, bias if beta == 1 else c.scale(bias, beta)) if beta else product
 
 
@@ -91,8 +91,8 @@ def _baddbmm(c: Arithmetic, bias: Operand, a: Operand, b: Operand, *, beta: floa
 
 @rule(aten.mv)
 def _mv(c: Arithmetic, a: Operand, b: Operand) -> Element:
-    column = c.move(lambda t: t.unsqueeze(-1), as_jet(c, b))
-    return c.move(lambda t: t.squeeze(-1), c.matmul(as_jet(c, a), column))
+    column = c.gather(lambda t: t.unsqueeze(-1), as_element(c, b))
+    return c.gather(lambda t: t.squeeze(-1), c.matmul(as_element(c, a), column))
 
 
 @rule(aten.dot, aten.vdot)
@@ -107,7 +107,7 @@ def _sum(c: Arithmetic, x: Element, dim: Any = None, keepdim: bool = False, **_:
 
 @rule(aten.mean)
 def _mean(c: Arithmetic, x: Element, dim: Any = None, keepdim: bool = False, **_: Any) -> Element:
-    return c.mean(x, axes(x, dim), keepdim) if x.shadow.dim() else x
+    return c.mean(x, axes(x, dim), keepdim) if x.reference.dim() else x
 
 
 @rule(aten.var)
@@ -121,7 +121,7 @@ def _var(
     squares = total(c, c.mul(centred, centred), dims, keepdim)
     if freedom == int(freedom):
         return c.divide_by_count(squares, int(freedom))
-    return c.div(squares, as_jet(c, float(freedom), x.shadow.device))
+    return c.div(squares, as_element(c, float(freedom), x.reference.device))
 
 
 @rule(aten.cumsum)
@@ -133,29 +133,29 @@ def _cumsum(c: Arithmetic, x: Element, dim: int, **_: Any) -> Element:
 def _prod(c: Arithmetic, x: Element, dim: int | None = None, keepdim: bool = False, **_: Any) -> Element:
     """Neighbours are multiplied until one factor is left."""
     if dim is None:
-        x, dim = c.move(lambda t: t.reshape(-1), x), 0
-    if x.shadow.dim() == 0:
+        x, dim = c.gather(lambda t: t.reshape(-1), x), 0
+    if x.reference.dim() == 0:
         return x
     x = last(c, x, dim)
     if x.shape[-1] == 0:
-        return c.lift(x.shadow.prod(-1, keepdim=keepdim))
+        return c.lift(x.reference.prod(-1, keepdim=keepdim))
     while x.shape[-1] > 1:
-        left, right = (c.move(lambda t, i=i: t[..., i::2], x) for i in range(2))  # type: ignore[misc]
-        rest = c.move(lambda t: t[..., t.shape[-1] & ~1 :], x)
-        left = c.move(lambda t, n=right.shape[-1]: t[..., :n], left)  # type: ignore[misc]
-        x = c.join(lambda parts: torch.cat(list(parts), -1), [c.mul(left, right), rest])
-    return back(c, x, dim) if keepdim else c.move(lambda t: t.squeeze(-1), x)
+        left, right = (c.gather(lambda t, i=i: t[..., i::2], x) for i in range(2))  # type: ignore[misc]
+        rest = c.gather(lambda t: t[..., t.shape[-1] & ~1 :], x)
+        left = c.gather(lambda t, n=right.shape[-1]: t[..., :n], left)  # type: ignore[misc]
+        x = c.concatenate(lambda parts: torch.cat(list(parts), -1), [c.mul(left, right), rest])
+    return back(c, x, dim) if keepdim else c.gather(lambda t: t.squeeze(-1), x)
 
 
 @rule(aten.cumprod)
 def _cumprod(c: Arithmetic, x: Element, dim: int, **_: Any) -> Element:
     """Doubling: after step k each entry has the product of its last 2^k factors."""
-    if x.shadow.dim() == 0:
+    if x.reference.dim() == 0:
         return x
     x, step = last(c, x, dim), 1
-    position = torch.arange(x.shape[-1], device=x.shadow.device)
+    position = torch.arange(x.shape[-1], device=x.reference.device)
     while step < x.shape[-1]:
-        earlier = c.move(lambda t, step=step: t.roll(step, -1), x)  # type: ignore[misc]
+        earlier = c.gather(lambda t, step=step: t.roll(step, -1), x)  # type: ignore[misc]
         x = c.select(position >= step, c.mul(x, earlier), x)
         step *= 2
     return back(c, x, dim)
@@ -176,10 +176,10 @@ def _trilinear(
     """Σ a·b·d over ``summed``, each with new axes put in first (the bilinear layer)."""
 
     def spread(x: Operand, new: list[int]) -> Element:
-        shape = list(as_jet(c, x).shape)
+        shape = list(as_element(c, x).shape)
         for axis in sorted(new):
             shape.insert(axis, 1)
-        return c.move(lambda t: t.reshape(shape), as_jet(c, x))
+        return c.gather(lambda t: t.reshape(shape), as_element(c, x))
 
     product = c.mul(c.mul(spread(a, new_a), spread(d, new_d)), spread(b, new_b))
     return c.sum(product, summed)
@@ -196,14 +196,14 @@ def _grouped_mm(
 ) -> Element:
     """Rows of a in consecutive groups, each times its own matrix (experts whose tokens were sorted)."""
     a, b = both(c, a, b)
-    if offs is None or a.shadow.dim() != 2 or b.shadow.dim() != 3 or bias is not None:
+    if offs is None or a.reference.dim() != 2 or b.reference.dim() != 3 or bias is not None:
         raise UnsupportedOperation("grouped products have a rule for (rows, k) by (groups, k, n) without bias only")
     ends = [int(end) for end in offs]
     pieces = [
         c.matmul(
-            c.move(lambda t, s=s, e=e: t[s:e], a),  # type: ignore[misc]
-            c.move(lambda t, g=g: t[g], b),  # type: ignore[misc]
+            c.gather(lambda t, s=s, e=e: t[s:e], a),  # type: ignore[misc]
+            c.gather(lambda t, g=g: t[g], b),  # type: ignore[misc]
         )
         for g, (s, e) in enumerate(zip([0, *ends], ends, strict=False))
     ]
-    return c.join(lambda parts: torch.cat(list(parts), 0), pieces)
+    return c.concatenate(lambda parts: torch.cat(list(parts), 0), pieces)

@@ -9,9 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from symgauge.arithmetic.carrier import rule
 from symgauge.arithmetic.interface import Arithmetic, Element
 from symgauge.arithmetic.rules._convert import both
+from symgauge.arithmetic.wrapper_tensor import rule
 
 aten = torch.ops.aten
 
@@ -37,12 +37,12 @@ def _convolution(
     if not isinstance(x, Element) and not isinstance(weight, Element):
         x = c.lift(x)  # only the bias is exact
     x, weight = both(c, x, weight)
-    n, device = x.shadow.dim() - 2, x.shadow.device
+    n, device = x.reference.dim() - 2, x.reference.device
     stride, padding, dilation, output_padding = (_every(v, n) for v in (stride, padding, dilation, output_padding))
     kernel = weight.shape[2:]
     before = after = padding
     if transposed:  # an ordinary convolution of the input with gaps, by the reversed kernel
-        x = c.move(lambda t: _with_gaps(t, stride), x)
+        x = c.gather(lambda t: _with_gaps(t, stride), x)
         before = [d * (k - 1) - p for d, k, p in zip(dilation, kernel, padding, strict=True)]
         after = [b + o for b, o in zip(before, output_padding, strict=True)]
         stride = [1] * n
@@ -51,7 +51,7 @@ def _convolution(
             grouped = t.unflatten(0, (groups, -1)).transpose(1, 2).flatten(0, 1)
             return grouped.flip(list(range(2, 2 + n)))
 
-        weight = c.move(reverse, weight)
+        weight = c.gather(reverse, weight)
     pads = [p for pair in zip(reversed(before), reversed(after), strict=True) for p in pair]
     sizes = [size + b + a for size, b, a in zip(x.shape[2:], before, after, strict=True)]
     where = [
@@ -69,13 +69,13 @@ def _convolution(
         order = [*range(channels + 1), *range(channels + 2, t.dim(), 2), *range(channels + 1, t.dim(), 2)]
         return t.permute(order).reshape(*t.shape[:channels], groups, -1, math.prod(space))
 
-    x = c.move(patches, x)
-    filters = c.move(lambda t: t.reshape(1, groups, t.shape[0] // groups, -1), weight)
+    x = c.gather(patches, x)
+    filters = c.gather(lambda t: t.reshape(1, groups, t.shape[0] // groups, -1), weight)
     result = c.matmul(filters, x)
-    result = c.move(lambda t: t.reshape(t.shape[0], weight.shape[0], *space), result)
+    result = c.gather(lambda t: t.reshape(t.shape[0], weight.shape[0], *space), result)
     if bias is not None:
         bias = both(c, x, bias)[1]
-        result = c.add(result, c.move(lambda t: t.reshape(-1, *[1] * n), bias))
+        result = c.add(result, c.gather(lambda t: t.reshape(-1, *[1] * n), bias))
     return result
 
 

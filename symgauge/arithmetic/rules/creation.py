@@ -1,4 +1,4 @@
-"""New tensors in the likeness of a carrier: constants that can later receive exact values."""
+"""New tensors in the likeness of a wrapper tensor: constants that can later receive exact values."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from typing import Any
 
 import torch
 
-from symgauge.arithmetic.carrier import rule
 from symgauge.arithmetic.interface import Arithmetic, Element
+from symgauge.arithmetic.wrapper_tensor import rule
 
 aten = torch.ops.aten
 
 
 def _constant(c: Arithmetic, shape: Any, value: float, like: Element, dtype: torch.dtype | None) -> Any:
-    """A constant jet, or an ordinary tensor if an integer or boolean one was asked for."""
+    """A constant element, or an ordinary tensor if an integer or boolean one was asked for."""
     if dtype is not None and not dtype.is_floating_point:
-        return torch.full(tuple(shape), value, dtype=dtype, device=like.shadow.device)
-    return c.lift(torch.full(tuple(shape), float(value), dtype=torch.float64, device=like.shadow.device))
+        return torch.full(tuple(shape), value, dtype=dtype, device=like.reference.device)
+    return c.lift(torch.full(tuple(shape), float(value), dtype=torch.float64, device=like.reference.device))
 
 
 @rule(aten.zeros_like, aten.empty_like)

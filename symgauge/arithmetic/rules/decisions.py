@@ -1,4 +1,4 @@
-"""Step functions and orderings. The shadow decides; a step has derivative 0, an ordering only looks entries up."""
+"""Step functions and orderings. The float64 reference decides; a step has derivative 0, an ordering looks up."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from symgauge.arithmetic.carrier import rule
 from symgauge.arithmetic.interface import Arithmetic, Element
 from symgauge.arithmetic.record import STEP
 from symgauge.arithmetic.rules._convert import axes
 from symgauge.arithmetic.rules.comparison import _along, _decide
+from symgauge.arithmetic.wrapper_tensor import rule
 
 aten = torch.ops.aten
 
@@ -23,7 +23,7 @@ def _step(operation: Any) -> Any:
         for x in args:
             if isinstance(x, Element):
                 c.jump(STEP, x, ordered=True)
-        return operation(*(x.shadow if isinstance(x, Element) else x for x in args), **kwargs)
+        return operation(*(x.reference if isinstance(x, Element) else x for x in args), **kwargs)
 
     return step
 
@@ -49,14 +49,14 @@ def _looked_up(operation: Any) -> Any:
     """A rule for an operation along an axis that returns entries and where they stood."""
 
     def find(c: Arithmetic, x: Element, *args: Any, **kwargs: Any) -> tuple[Element, Tensor]:
-        values, index = operation(x.shadow, *args, **kwargs)
-        if x.shadow.dim() == 0:
+        values, index = operation(x.reference, *args, **kwargs)
+        if x.reference.dim() == 0:
             return x, index
         dim = next((a for a in args[1 if operation is aten.kthvalue else 0 :] if type(a) is int), -1)
-        dim = kwargs.get("dim", dim) % x.shadow.dim()
-        kept = index if index.dim() == x.shadow.dim() else index.unsqueeze(dim)
-        found = c.move(lambda t: torch.gather(t, dim, kept), x)
-        return c.move(lambda t: t.reshape(values.shape), found), index
+        dim = kwargs.get("dim", dim) % x.reference.dim()
+        kept = index if index.dim() == x.reference.dim() else index.unsqueeze(dim)
+        found = c.gather(lambda t: torch.gather(t, dim, kept), x)
+        return c.gather(lambda t: t.reshape(values.shape), found), index
 
     return find
 
@@ -67,5 +67,5 @@ for _ordering in (aten.median.dim, aten.nanmedian.dim, aten.mode, aten.cummax, a
 
 @rule(aten.median.default, aten.nanmedian.default)
 def _median(c: Arithmetic, x: Element) -> Element:
-    index = torch.median(x.shadow.reshape(-1), 0).indices
-    return c.move(lambda t: t.reshape(-1)[index], x)
+    index = torch.median(x.reference.reshape(-1), 0).indices
+    return c.gather(lambda t: t.reshape(-1)[index], x)

@@ -8,12 +8,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from symgauge.arithmetic.carrier import rule
 from symgauge.arithmetic.interface import Arithmetic, Element
-from symgauge.arithmetic.rules._convert import as_jet, axes, both, filled, total
+from symgauge.arithmetic.rules._convert import as_element, axes, both, filled, total
 from symgauge.arithmetic.rules.comparison import _along
 from symgauge.arithmetic.rules.piecewise import _abs
 from symgauge.arithmetic.rules.powers import power
+from symgauge.arithmetic.wrapper_tensor import rule
 
 aten = torch.ops.aten
 
@@ -25,7 +25,7 @@ def _vector_norm(
     """(Σ |x|^p)^(1/p); the largest (smallest) size for p = ±∞, the number of non-zero entries for p = 0."""
     dims = axes(x, dim)
     if ord == 0:
-        return torch.linalg.vector_norm(x.shadow, 0, tuple(dims), keepdim)
+        return torch.linalg.vector_norm(x.reference, 0, tuple(dims), keepdim)
     if math.isinf(ord):
         size = _abs(c, x)
         for d in sorted(dims, reverse=True):
@@ -42,8 +42,8 @@ def _vector_norm(
 def _cdist(c: Arithmetic, a: Element | Tensor, b: Element | Tensor, p: float, mode: int | None = None) -> Element:
     """Distances of all rows of a to all of b. One that is 0 to the last digit is 0 everywhere: rows of one tensor."""
     a, b = both(c, a, b)
-    difference = c.sub(c.move(lambda t: t.unsqueeze(-2), a), c.move(lambda t: t.unsqueeze(-3), b))
-    same = (difference.shadow == 0).all(-1)
+    difference = c.sub(c.gather(lambda t: t.unsqueeze(-2), a), c.gather(lambda t: t.unsqueeze(-3), b))
+    same = (difference.reference == 0).all(-1)
     apart = c.select(same.unsqueeze(-1), filled(c, difference, 1.0), difference)
-    distance = as_jet(c, _vector_norm(c, apart, p, -1))
+    distance = as_element(c, _vector_norm(c, apart, p, -1))
     return c.select(same, filled(c, distance, 0.0), distance)

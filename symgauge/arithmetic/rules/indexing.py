@@ -7,16 +7,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from symgauge.arithmetic.carrier import rule
 from symgauge.arithmetic.interface import Arithmetic, Element
-from symgauge.arithmetic.rules._convert import as_jet, both, summed_rows
+from symgauge.arithmetic.rules._convert import as_element, both, summed_rows
+from symgauge.arithmetic.wrapper_tensor import rule
 
 aten = torch.ops.aten
 
 
 @rule(aten.embedding)
 def _embedding(c: Arithmetic, weight: Element, indices: Tensor, *_: Any, **__: Any) -> Element:
-    return c.move(lambda t: t[indices], weight)
+    return c.gather(lambda t: t[indices], weight)
 
 
 def _whole(indices: list[Tensor | None]) -> tuple[Any, ...]:
@@ -35,13 +35,13 @@ def _whole(indices: list[Tensor | None]) -> tuple[Any, ...]:
 @rule(aten.index)
 def _index(c: Arithmetic, x: Element, indices: list[Tensor | None]) -> Element:
     where = _whole(indices)
-    return c.move(lambda t: t[where], x)
+    return c.gather(lambda t: t[where], x)
 
 
 @rule(aten.gather)
 def _gather(c: Arithmetic, x: Element, dim: int, index: Tensor, **_: Any) -> Element:
-    dim %= max(x.shadow.dim(), 1)
-    return c.move(lambda t: torch.gather(t, dim, index), x)
+    dim %= max(x.reference.dim(), 1)
+    return c.gather(lambda t: torch.gather(t, dim, index), x)
 
 
 @rule(aten.index_put)
@@ -49,7 +49,9 @@ def _index_put(
     c: Arithmetic, x: Element, indices: list[Tensor | None], values: Element | Tensor, accumulate: bool = False
 ) -> Element:
     target, source = both(c, x, values)
-    numbers = torch.arange(target.shadow.numel(), device=target.shadow.device).reshape(target.shape)[_whole(indices)]
+    numbers = torch.arange(target.reference.numel(), device=target.reference.device).reshape(target.shape)[
+        _whole(indices)
+    ]
     source = c.expand(source, numbers.shape)
     if accumulate:
         return c.add(target, _summed_at(c, numbers, source, target.shape))
@@ -58,13 +60,13 @@ def _index_put(
         flat = parts[0].reshape(-1).index_put((numbers.flatten(),), parts[1].reshape(-1))
         return flat.reshape(target.shape)
 
-    return c.join(put, [target, source])
+    return c.concatenate(put, [target, source])
 
 
 def _summed_at(c: Arithmetic, numbers: Tensor, source: Element, shape: torch.Size) -> Element:
     """Σ of the values that fall on the same entry."""
-    column = c.move(lambda t: t.reshape(-1, 1), source)
-    return c.move(lambda t: t.reshape(shape), summed_rows(c, column, numbers.flatten(), shape.numel()))
+    column = c.gather(lambda t: t.reshape(-1, 1), source)
+    return c.gather(lambda t: t.reshape(shape), summed_rows(c, column, numbers.flatten(), shape.numel()))
 
 
 @rule(aten.index_add)
@@ -72,19 +74,19 @@ def _index_add(
     c: Arithmetic, x: Element, dim: int, index: Tensor, source: Element | Tensor, *, alpha: float = 1
 ) -> Element:
     target, added = both(c, x, source)
-    front = c.move(lambda t: t.movedim(dim, 0).reshape(index.numel(), -1), c.scale(added, alpha))
-    shape = target.shadow.movedim(dim, 0).shape
+    front = c.gather(lambda t: t.movedim(dim, 0).reshape(index.numel(), -1), c.scale(added, alpha))
+    shape = target.reference.movedim(dim, 0).shape
     summed = summed_rows(c, front, index, target.shape[dim])
-    return c.add(target, c.move(lambda t: t.reshape(shape).movedim(0, dim), summed))
+    return c.add(target, c.gather(lambda t: t.reshape(shape).movedim(0, dim), summed))
 
 
 @rule(aten.scatter)
 def _scatter(c: Arithmetic, x: Element, dim: int, index: Tensor, source: Any, **_: Any) -> Element:
     target, values = both(c, x, source)
-    if values.shadow.dim() == 0:
+    if values.reference.dim() == 0:
         values = c.expand(values, index.shape)
-    dim %= target.shadow.dim()
-    return c.join(lambda parts: torch.scatter(parts[0], dim, index, parts[1]), [target, values])
+    dim %= target.reference.dim()
+    return c.concatenate(lambda parts: torch.scatter(parts[0], dim, index, parts[1]), [target, values])
 
 
 @rule(aten.where)
@@ -95,14 +97,14 @@ def _where(c: Arithmetic, condition: Tensor, a: Any, b: Any) -> Element:
 
 @rule(aten.masked_fill)
 def _masked_fill(c: Arithmetic, x: Element, mask: Tensor, value: Any) -> Element:
-    return c.select(mask, as_jet(c, value, x.shadow.device), x)
+    return c.select(mask, as_element(c, value, x.reference.device), x)
 
 
 @rule(aten.copy_)
 def _copy(c: Arithmetic, x: Element, source: Element | Tensor, non_blocking: bool = False) -> Element:
-    return c.expand(as_jet(c, source), x.shape)
+    return c.expand(as_element(c, source), x.shape)
 
 
 @rule(aten.fill, aten.fill_, aten.zero_)
 def _fill(c: Arithmetic, x: Element, value: Any = 0) -> Element:
-    return c.expand(as_jet(c, value, x.shadow.device), x.shape)
+    return c.expand(as_element(c, value, x.reference.device), x.shape)

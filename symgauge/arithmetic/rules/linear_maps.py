@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from symgauge.arithmetic.carrier import rule
 from symgauge.arithmetic.interface import Arithmetic, Element
+from symgauge.arithmetic.wrapper_tensor import rule
 
 aten = torch.ops.aten
 Weights = list[dict[int, Fraction]]
@@ -39,9 +39,9 @@ class AxisMap:
 def along_last_axes(c: Arithmetic, x: Element, maps: Sequence[AxisMap]) -> Element:
     """One map for each of the last axes of x, in order."""
     for back, axis_map in enumerate(reversed(maps), start=1):
-        rows = c.move(lambda t, back=back: t.movedim(-back, -1).unsqueeze(-2), x)  # type: ignore[misc]
-        product = c.matmul(rows, c.lift(axis_map.numerators.mT.to(x.shadow.device)))
-        product = c.move(lambda t, back=back: t.squeeze(-2).movedim(-1, -back), product)  # type: ignore[misc]
+        rows = c.gather(lambda t, back=back: t.movedim(-back, -1).unsqueeze(-2), x)  # type: ignore[misc]
+        product = c.matmul(rows, c.lift(axis_map.numerators.mT.to(x.reference.device)))
+        product = c.gather(lambda t, back=back: t.squeeze(-2).movedim(-1, -back), product)  # type: ignore[misc]
         x = product if axis_map.denominator == 1 else c.divide_by_count(product, axis_map.denominator)
     return x
 

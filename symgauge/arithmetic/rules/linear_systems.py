@@ -12,50 +12,50 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from symgauge.arithmetic.carrier import rule
 from symgauge.arithmetic.interface import Arithmetic, Element
-from symgauge.arithmetic.rules._convert import as_jet, both, value_alone
+from symgauge.arithmetic.rules._convert import as_element, both, value_alone
+from symgauge.arithmetic.wrapper_tensor import rule
 from symgauge.errors import InvalidInput
 
 aten = torch.ops.aten
 
 
 def _eye(c: Arithmetic, x: Element) -> Element:
-    return c.lift(torch.eye(x.shape[-1], dtype=torch.float64, device=x.shadow.device).expand(x.shape))
+    return c.lift(torch.eye(x.shape[-1], dtype=torch.float64, device=x.reference.device).expand(x.shape))
 
 
 def _eliminated(c: Arithmetic, x: Element) -> tuple[Element, Element]:
-    """Inverse and determinant of matrices of numbers, by Gauss and Jordan; the shadow chooses the pivots."""
+    """Inverse and determinant of matrices of numbers, by Gauss and Jordan; the float64 reference chooses the pivots."""
     n = x.shape[-1]
-    table = c.join(lambda parts: torch.cat(list(parts), -1), [x, _eye(c, x)])
-    rows = torch.arange(n, device=x.shadow.device)
-    determinant = c.lift(torch.ones(x.shape[:-2], dtype=torch.float64, device=x.shadow.device))
+    table = c.concatenate(lambda parts: torch.cat(list(parts), -1), [x, _eye(c, x)])
+    rows = torch.arange(n, device=x.reference.device)
+    determinant = c.lift(torch.ones(x.shape[:-2], dtype=torch.float64, device=x.reference.device))
     for k in range(n):
-        pivot = table.shadow[..., k:, k].abs().argmax(-1, keepdim=True) + k
+        pivot = table.reference[..., k:, k].abs().argmax(-1, keepdim=True) + k
         order = torch.where(rows == k, pivot, torch.where(rows == pivot, k, rows))
         spread = order.unsqueeze(-1).expand(table.shape)
-        table = c.move(lambda t, s=spread: torch.gather(t, -2, s), table)  # type: ignore[misc]
-        entry = c.move(lambda t, k=k: t[..., k, k], table)  # type: ignore[misc]
+        table = c.gather(lambda t, s=spread: torch.gather(t, -2, s), table)  # type: ignore[misc]
+        entry = c.gather(lambda t, k=k: t[..., k, k], table)  # type: ignore[misc]
         determinant = c.mul(determinant, entry)
         determinant = c.select(pivot.squeeze(-1) != k, c.neg(determinant), determinant)
-        row = c.move(lambda t, k=k: t[..., k : k + 1, :], table)  # type: ignore[misc]
-        row = c.mul(row, c.reciprocal(c.move(lambda t: t[..., None, None], entry)))
-        column = c.move(lambda t, k=k: t[..., k : k + 1], table)  # type: ignore[misc]
+        row = c.gather(lambda t, k=k: t[..., k : k + 1, :], table)  # type: ignore[misc]
+        row = c.mul(row, c.reciprocal(c.gather(lambda t: t[..., None, None], entry)))
+        column = c.gather(lambda t, k=k: t[..., k : k + 1], table)  # type: ignore[misc]
         table = c.select(rows.unsqueeze(-1) == k, row, c.sub(table, c.mul(column, row)))
-    inverse = c.move(lambda t: t[..., n:], table)
-    if inverse.taint is not None:  # a matrix without an inverse: none of its entries means anything
-        inverse = replace(inverse, taint=inverse.taint.any((-2, -1), keepdim=True).expand(inverse.shape))
+    inverse = c.gather(lambda t: t[..., n:], table)
+    if inverse.undefined is not None:  # a matrix without an inverse: none of its entries means anything
+        inverse = replace(inverse, undefined=inverse.undefined.any((-2, -1), keepdim=True).expand(inverse.shape))
     return inverse, determinant
 
 
 def _square(x: Element, what: str) -> Element:
-    if x.shadow.dim() < 2 or x.shape[-1] != x.shape[-2]:
+    if x.reference.dim() < 2 or x.shape[-1] != x.shape[-2]:
         raise InvalidInput(f"{what} needs square matrices, not the shape {tuple(x.shape)}")
     return x
 
 
 def inverse(c: Arithmetic, x: Element) -> Element:
-    """A⁻¹ over the last two axes; singular matrices are tainted."""
+    """A⁻¹ over the last two axes; the inverse of a singular matrix is undefined."""
     constant, _ = _eliminated(c, value_alone(_square(x, "an inverse")))
     return c.sub(c.scale(constant, 2), c.matmul(constant, c.matmul(x, constant)))
 
@@ -65,12 +65,12 @@ def determinant(c: Arithmetic, x: Element) -> Element:
     numbers = value_alone(_square(x, "a determinant"))
     constant, d = _eliminated(c, numbers)
     change = c.matmul(constant, c.sub(x, numbers))
-    trace = c.sum(c.move(lambda t: torch.diagonal(t, dim1=-2, dim2=-1), change), [-1])
-    return c.mul(d, c.add(as_jet(c, 1, x.shadow.device), trace))
+    trace = c.sum(c.gather(lambda t: torch.diagonal(t, dim1=-2, dim2=-1), change), [-1])
+    return c.mul(d, c.add(as_element(c, 1, x.reference.device), trace))
 
 
 def _info(x: Element) -> Tensor:
-    return torch.zeros(x.shape[:-2], dtype=torch.int32, device=x.shadow.device)
+    return torch.zeros(x.shape[:-2], dtype=torch.int32, device=x.reference.device)
 
 
 @rule(aten.linalg_inv_ex)
@@ -80,15 +80,15 @@ def _inv_ex(c: Arithmetic, x: Element, **_: Any) -> tuple[Element, Tensor]:
 
 @rule(aten._linalg_det)
 def _det(c: Arithmetic, x: Element) -> tuple[Element, Tensor, Tensor]:
-    return determinant(c, x), x.shadow.new_empty(0), _info(x)
+    return determinant(c, x), x.reference.new_empty(0), _info(x)
 
 
 @rule(aten._linalg_slogdet)
 def _slogdet(c: Arithmetic, x: Element) -> tuple[Tensor, Element, Tensor, Tensor]:
     value = determinant(c, x)
-    sign = torch.sign(value.shadow)
+    sign = torch.sign(value.reference)
     size = c.select(sign < 0, c.neg(value), value)
-    return sign, c.log(size), x.shadow.new_empty(0), _info(x)
+    return sign, c.log(size), x.reference.new_empty(0), _info(x)
 
 
 @rule(aten._linalg_solve_ex)
@@ -96,20 +96,20 @@ def _solve(
     c: Arithmetic, a: Element | Tensor, b: Element | Tensor, *, left: bool = True, check_errors: bool = False
 ) -> tuple[Element, Tensor, Tensor, Tensor]:
     a, b = both(c, a, b)
-    vector = b.shadow.dim() == 1 or (b.shadow.dim() == a.shadow.dim() - 1 and b.shape == a.shape[:-1])
-    right = c.move(lambda t: t.unsqueeze(-1), b) if vector else b
+    vector = b.reference.dim() == 1 or (b.reference.dim() == a.reference.dim() - 1 and b.shape == a.shape[:-1])
+    right = c.gather(lambda t: t.unsqueeze(-1), b) if vector else b
     inverted = inverse(c, a)
     solution = c.matmul(inverted, right) if left else c.matmul(right, inverted)
     if vector:
-        solution = c.move(lambda t: t.squeeze(-1), solution)
-    return solution, a.shadow.new_empty(0), _info(a), _info(a)
+        solution = c.gather(lambda t: t.squeeze(-1), solution)
+    return solution, a.reference.new_empty(0), _info(a), _info(a)
 
 
 def _triangle(c: Arithmetic, x: Element, upper: bool, unit: bool) -> Element:
-    part = c.move(lambda t: t.triu() if upper else t.tril(), x)
+    part = c.gather(lambda t: t.triu() if upper else t.tril(), x)
     if unit:
-        diagonal = torch.eye(x.shape[-1], dtype=torch.bool, device=x.shadow.device)
-        part = c.select(diagonal, as_jet(c, 1, x.shadow.device), part)
+        diagonal = torch.eye(x.shape[-1], dtype=torch.bool, device=x.reference.device)
+        part = c.select(diagonal, as_element(c, 1, x.reference.device), part)
     return part
 
 
@@ -140,7 +140,7 @@ def _triangular_solve(
     a, b = both(c, a, b)
     inverted = inverse(c, _triangle(c, a, upper, unitriangular))
     if transpose:
-        inverted = c.move(lambda t: t.mT, inverted)
+        inverted = c.gather(lambda t: t.mT, inverted)
     return c.matmul(inverted, b), a
 
 
@@ -156,16 +156,16 @@ def _cholesky(c: Arithmetic, x: Element, upper: bool = False) -> Element:
     """L with LLᵀ = A, column by column: what is left of a column, divided by the root of its first entry."""
     n = _square(x, "a Cholesky factor").shape[-1]
     if upper:
-        x = c.move(lambda t: t.mT, x)
+        x = c.gather(lambda t: t.mT, x)
     columns, rest = [], x
     for k in range(n):
-        column = c.move(lambda t, k=k: _below(t[..., k], k), rest)  # type: ignore[misc]
-        column = c.mul(column, c.rsqrt(c.move(lambda t, k=k: t[..., k, k].unsqueeze(-1), rest)))  # type: ignore[misc]
+        column = c.gather(lambda t, k=k: _below(t[..., k], k), rest)  # type: ignore[misc]
+        column = c.mul(column, c.rsqrt(c.gather(lambda t, k=k: t[..., k, k].unsqueeze(-1), rest)))  # type: ignore[misc]
         columns.append(column)
-        outer = c.mul(c.move(lambda t: t.unsqueeze(-1), column), c.move(lambda t: t.unsqueeze(-2), column))
+        outer = c.mul(c.gather(lambda t: t.unsqueeze(-1), column), c.gather(lambda t: t.unsqueeze(-2), column))
         rest = c.sub(rest, outer)
-    factor = c.join(lambda parts: torch.stack(list(parts), -1), columns)
-    return c.move(lambda t: t.mT, factor) if upper else factor
+    factor = c.concatenate(lambda parts: torch.stack(list(parts), -1), columns)
+    return c.gather(lambda t: t.mT, factor) if upper else factor
 
 
 def _below(column: Tensor, k: int) -> Tensor:
@@ -177,7 +177,7 @@ def _below(column: Tensor, k: int) -> Tensor:
 def _cholesky_solve(c: Arithmetic, b: Element | Tensor, factor: Element | Tensor, upper: bool = False) -> Element:
     factor, b = both(c, factor, b)
     inverted = inverse(c, _triangle(c, factor, upper, False))
-    flipped = c.move(lambda t: t.mT, inverted)
+    flipped = c.gather(lambda t: t.mT, inverted)
     first, second = (flipped, inverted) if upper else (inverted, flipped)
     return c.matmul(second, c.matmul(first, b))
 

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from symgauge.arithmetic.carrier import rule
 from symgauge.arithmetic.interface import Arithmetic, Element
-from symgauge.arithmetic.rules._convert import as_jet, both
+from symgauge.arithmetic.rules._convert import as_element, both
+from symgauge.arithmetic.wrapper_tensor import rule
 from symgauge.errors import UnsupportedOperation
 
 aten = torch.ops.aten
@@ -18,8 +18,8 @@ Operand = Element | Tensor | None
 
 def _affine(c: Arithmetic, x: Element, weight: Operand, bias: Operand) -> Element:
     if weight is not None:
-        x = c.mul(x, as_jet(c, weight))
-    return x if bias is None else c.add(x, as_jet(c, bias))
+        x = c.mul(x, as_element(c, weight))
+    return x if bias is None else c.add(x, as_element(c, bias))
 
 
 def _centred(c: Arithmetic, x: Element, dims: list[int]) -> tuple[Element, Element, Element]:
@@ -30,7 +30,7 @@ def _centred(c: Arithmetic, x: Element, dims: list[int]) -> tuple[Element, Eleme
 
 
 def _inverse_root(c: Arithmetic, variance: Element, eps: float) -> Element:
-    return c.rsqrt(c.add(variance, as_jet(c, float(eps), variance.shadow.device)))
+    return c.rsqrt(c.add(variance, as_element(c, float(eps), variance.reference.device)))
 
 
 def _along_axis(x: Operand, axis: int, dims: int) -> Any:
@@ -41,15 +41,15 @@ def _along_axis(x: Operand, axis: int, dims: int) -> Any:
 
 
 def _channels(c: Arithmetic, x: Operand, dims: int) -> Element | None:
-    return None if x is None else c.move(_along_axis(x, 1, dims), as_jet(c, x))
+    return None if x is None else c.gather(_along_axis(x, 1, dims), as_element(c, x))
 
 
 @rule(aten.native_layer_norm)
 def _layer_norm(
     c: Arithmetic, x: Element | Tensor, shape: list[int], weight: Operand, bias: Operand, eps: float
 ) -> tuple[Element, Element, Element]:
-    x = as_jet(c, x)
-    dims = list(range(x.shadow.dim() - len(shape), x.shadow.dim()))
+    x = as_element(c, x)
+    dims = list(range(x.reference.dim() - len(shape), x.reference.dim()))
     centred, mean, variance = _centred(c, x, dims)
     scale = _inverse_root(c, variance, eps)
     return _affine(c, c.mul(centred, scale), weight, bias), mean, scale
@@ -67,13 +67,13 @@ def _group_norm(
     groups: int,
     eps: float,
 ) -> tuple[Element, Element, Element]:
-    x = as_jet(c, x)
+    x = as_element(c, x)
     whole = x.shape
-    centred, mean, variance = _centred(c, c.move(lambda t: t.reshape(n, groups, -1), x), [2])
+    centred, mean, variance = _centred(c, c.gather(lambda t: t.reshape(n, groups, -1), x), [2])
     scale = _inverse_root(c, variance, eps)
-    normal = c.move(lambda t: t.reshape(whole), c.mul(centred, scale))
+    normal = c.gather(lambda t: t.reshape(whole), c.mul(centred, scale))
     weight, bias = (_channels(c, t, len(whole)) for t in (weight, bias))
-    flat = [c.move(lambda t: t.squeeze(-1), t) for t in (mean, scale)]
+    flat = [c.gather(lambda t: t.squeeze(-1), t) for t in (mean, scale)]
     return _affine(c, normal, weight, bias), flat[0], flat[1]
 
 
@@ -90,8 +90,8 @@ def _batch_norm(
     eps: float,
 ) -> tuple[Element, Element, Element]:
     """By running statistics in evaluation mode, by the batch's own without them (instance norm is one of these)."""
-    x = as_jet(c, x)
-    n = x.shadow.dim()
+    x = as_element(c, x)
+    n = x.reference.dim()
     if not training:
         mean, variance = _channels(c, running_mean, n), _channels(c, running_var, n)
         assert mean is not None
@@ -103,7 +103,7 @@ def _batch_norm(
         centred, mean, variance = _centred(c, x, [d for d in range(n) if d != 1])
     scale = _inverse_root(c, variance, eps)
     result = _affine(c, c.mul(centred, scale), _channels(c, weight, n), _channels(c, bias, n))
-    flat = [c.move(lambda t: t.reshape(-1), t) for t in (mean, scale)]
+    flat = [c.gather(lambda t: t.reshape(-1), t) for t in (mean, scale)]
     return result, flat[0], flat[1]
 
 
@@ -111,7 +111,7 @@ def _batch_norm(
 def _weight_norm(c: Arithmetic, v: Element | Tensor, g: Element | Tensor, dim: int = 0) -> tuple[Element, Element]:
     """v·g/|v|, the length taken over all axes but ``dim`` (over all for dim = −1)."""
     v, g = both(c, v, g)
-    dims = [d for d in range(v.shadow.dim()) if d != dim]
+    dims = [d for d in range(v.reference.dim()) if d != dim]
     length = c.sqrt(c.sum(c.mul(v, v), dims, keepdim=True))
     return c.mul(v, c.div(g, length)), length
 
@@ -121,4 +121,4 @@ def _dropout(c: Arithmetic, x: Element, p: float, train: Any) -> tuple[Element, 
     """Dropout in evaluation mode is the identity; in training mode the function is random and has no fibre."""
     if train and p > 0:
         raise UnsupportedOperation("dropout is active: call module.eval() first, a random function has no fibre")
-    return x, torch.ones_like(x.shadow, dtype=torch.bool)
+    return x, torch.ones_like(x.reference, dtype=torch.bool)

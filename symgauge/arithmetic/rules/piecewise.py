@@ -1,4 +1,4 @@
-"""Functions made of pieces; the shadow says which one an entry is on. The rest of torch's decompose into these."""
+"""Functions made of pieces; the float64 reference says which one an entry is on. Others decompose into these."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from symgauge.arithmetic.carrier import rule
 from symgauge.arithmetic.interface import Arithmetic, Element
-from symgauge.arithmetic.rules._convert import as_jet, filled
+from symgauge.arithmetic.rules._convert import as_element, filled
+from symgauge.arithmetic.wrapper_tensor import rule
 from symgauge.errors import UnsupportedOperation
 
 aten = torch.ops.aten
@@ -20,13 +20,13 @@ _TINY, _HUGE = 1e-4, 1e4
 @rule(aten.relu)
 def _relu(c: Arithmetic, x: Element) -> Element:
     c.threshold("relu", x)
-    return c.select(x.shadow > 0, x, filled(c, x, 0.0))
+    return c.select(x.reference > 0, x, filled(c, x, 0.0))
 
 
 @rule(aten.leaky_relu)
 def _leaky_relu(c: Arithmetic, x: Element, negative_slope: float = 0.01) -> Element:
     c.threshold("leaky_relu", x)
-    return c.select(x.shadow > 0, x, c.scale(x, negative_slope))
+    return c.select(x.reference > 0, x, c.scale(x, negative_slope))
 
 
 @rule(aten.rrelu_with_noise)
@@ -42,7 +42,7 @@ def _rrelu(
 @rule(aten.abs)
 def _abs(c: Arithmetic, x: Element) -> Element:
     c.threshold("abs", x)
-    return c.select(x.shadow >= 0, x, c.neg(x))
+    return c.select(x.reference >= 0, x, c.neg(x))
 
 
 def _is_guard(bound: Bound) -> bool:
@@ -53,18 +53,18 @@ def _is_guard(bound: Bound) -> bool:
 @rule(aten.clamp)
 def _clamp(c: Arithmetic, x: Element | Tensor, min: Bound = None, max: Bound = None) -> Element:
     """Clamping by numbers or tensors; torch lets the upper bound win where the two cross."""
-    device = next(t.shadow.device for t in (x, min, max) if isinstance(t, Element))
-    result = as_jet(c, x, device)
+    device = next(t.reference.device for t in (x, min, max) if isinstance(t, Element))
+    result = as_element(c, x, device)
     if min is not None:
-        low = as_jet(c, min, device)
+        low = as_element(c, min, device)
         if not _is_guard(min):
             c.threshold("clamp", c.sub(result, low))
-        result = c.select(result.shadow >= low.shadow, result, low)
+        result = c.select(result.reference >= low.reference, result, low)
     if max is not None:
-        high = as_jet(c, max, device)
+        high = as_element(c, max, device)
         if not _is_guard(max):
             c.threshold("clamp", c.sub(high, result))
-        result = c.select(result.shadow <= high.shadow, result, high)
+        result = c.select(result.reference <= high.reference, result, high)
     return result
 
 
@@ -82,4 +82,4 @@ def _clamp_max(c: Arithmetic, x: Element | Tensor, max: Bound) -> Element:
 def _nan_to_num(
     c: Arithmetic, x: Element, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Element:
-    return c.select(torch.isfinite(x.shadow), x, c.lift(torch.nan_to_num(x.shadow, nan, posinf, neginf)))
+    return c.select(torch.isfinite(x.reference), x, c.lift(torch.nan_to_num(x.reference, nan, posinf, neginf)))

@@ -1,4 +1,4 @@
-"""Maximum pooling and its kin: torch finds the entries from the shadows, values follow by look-up."""
+"""Maximum pooling and its kin: torch finds the entries from the float64 references, values follow by look-up."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from symgauge.arithmetic.carrier import rule
 from symgauge.arithmetic.interface import Arithmetic, Element
+from symgauge.arithmetic.wrapper_tensor import rule
 
 aten = torch.ops.aten
 
@@ -17,7 +17,7 @@ def _found_by(operation: Any, axes: int) -> Any:
     """A rule for an operation that returns values and their positions within the last ``axes`` axes."""
 
     def pool(c: Arithmetic, x: Element, *args: Any, **kwargs: Any) -> tuple[Element, Tensor]:
-        index = operation(x.shadow, *args, **kwargs)[1]
+        index = operation(x.reference, *args, **kwargs)[1]
         flat = index.flatten(-axes)
 
         def look_up(t: Tensor) -> Tensor:
@@ -26,7 +26,7 @@ def _found_by(operation: Any, axes: int) -> Any:
                 *t.shape[: t.dim() - axes], *index.shape[-axes:]
             )
 
-        return c.move(look_up, x), index
+        return c.gather(look_up, x), index
 
     return pool
 

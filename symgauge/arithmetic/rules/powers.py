@@ -7,9 +7,9 @@ import math
 import torch
 from torch import Tensor
 
-from symgauge.arithmetic.carrier import rule
 from symgauge.arithmetic.interface import Arithmetic, Element
 from symgauge.arithmetic.rules._convert import filled
+from symgauge.arithmetic.wrapper_tensor import rule
 
 aten = torch.ops.aten
 _LONGEST = 2**16
@@ -56,7 +56,7 @@ def power(c: Arithmetic, base: Element, exponent: float) -> Element:
         root = c.sqrt(c.sqrt(base))
         root = root if quarter == 1 else c.mul(root, c.mul(root, root))
         root = c.reciprocal(root) if negative else root
-    result = _integer_power(c, base, torch.full_like(base.shadow, whole, dtype=torch.int64))
+    result = _integer_power(c, base, torch.full_like(base.reference, whole, dtype=torch.int64))
     result = c.reciprocal(result) if negative and whole else result
     return c.mul(result, root) if quarter else result
 

@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from symgauge.arithmetic.carrier import rule
 from symgauge.arithmetic.interface import Arithmetic, Element
-from symgauge.arithmetic.rules._convert import as_jet, both
+from symgauge.arithmetic.rules._convert import as_element, both
 from symgauge.arithmetic.rules.algebra import _prod
 from symgauge.arithmetic.rules.comparison import _along
+from symgauge.arithmetic.wrapper_tensor import rule
 
 aten = torch.ops.aten
 
@@ -20,8 +20,8 @@ def _reduced(c: Arithmetic, entries: Element, present: Tensor, how: str) -> Elem
     """Reduce the last axis over the entries that are present; sum, mean and product of none are 0, 0 and 1."""
     if how in ("amax", "amin", "max"):
         worst = -torch.inf if how != "amin" else torch.inf
-        return _along(how != "amin")(c, c.select(present, entries, as_jet(c, worst, present.device)), -1)[0]
-    neutral = as_jet(c, 1 if how == "prod" else 0, present.device)
+        return _along(how != "amin")(c, c.select(present, entries, as_element(c, worst, present.device)), -1)[0]
+    neutral = as_element(c, 1 if how == "prod" else 0, present.device)
     entries = c.select(present, entries, neutral)
     if how == "prod":
         return _prod(c, entries, -1)
@@ -44,26 +44,26 @@ def _collected(groups: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 def _scatter_into(c: Arithmetic, x: Element, numbers: Tensor, source: Element, how: str, include_self: bool) -> Element:
     """Every entry of ``source`` goes to the entry of x with its number; entries that none goes to stay."""
-    positions, present = _collected(numbers.reshape(-1), x.shadow.numel())
+    positions, present = _collected(numbers.reshape(-1), x.reference.numel())
     hit = present.any(1)
     own = torch.ones_like(hit) if include_self else ~hit
-    n = x.shadow.numel()
+    n = x.reference.numel()
 
     def gather(parts: Any) -> Tensor:
         flat = parts[0].reshape(-1, 1)
         return torch.cat([flat, parts[1].reshape(-1)[positions]], 1)
 
-    entries = c.join(gather, [x, source]) if n and numbers.numel() else c.move(lambda t: t.reshape(-1, 1), x)
+    entries = c.concatenate(gather, [x, source]) if n and numbers.numel() else c.gather(lambda t: t.reshape(-1, 1), x)
     present = torch.cat([own.unsqueeze(1), present], 1)[:, : entries.shape[1]]
     result = _reduced(c, entries, present, how)
-    return c.move(lambda t: t.reshape(x.shape), result)
+    return c.gather(lambda t: t.reshape(x.shape), result)
 
 
 def _numbers(x: Element, dim: int, index: Tensor) -> Tensor:
     """Entry numbers of x that ``index`` along ``dim`` points at."""
-    numbers = torch.arange(x.shadow.numel(), device=index.device).reshape(x.shape)
+    numbers = torch.arange(x.reference.numel(), device=index.device).reshape(x.shape)
     region = numbers[tuple(slice(0, n) if d != dim else slice(None) for d, n in enumerate(index.shape))]
-    return torch.gather(region, dim, index) if x.shadow.dim() else numbers.expand(index.shape)
+    return torch.gather(region, dim, index) if x.reference.dim() else numbers.expand(index.shape)
 
 
 @rule(aten.scatter_add)
@@ -84,10 +84,10 @@ def _scatter_reduce(
     c: Arithmetic, x: Element | Tensor, dim: int, index: Tensor, source: Any, reduce: str, *, include_self: bool = True
 ) -> Element:
     target, values = both(c, x, source)
-    dim %= max(target.shadow.dim(), 1)
-    if values.shadow.dim() == 0:
+    dim %= max(target.reference.dim(), 1)
+    if values.reference.dim() == 0:
         values = c.expand(values, index.shape)
-    values = c.move(lambda t: t[tuple(slice(0, n) for n in index.shape)], values)
+    values = c.gather(lambda t: t[tuple(slice(0, n) for n in index.shape)], values)
     return _scatter_into(c, target, _numbers(target, dim, index), values, reduce, include_self)
 
 
@@ -96,8 +96,8 @@ def _index_reduce(
     c: Arithmetic, x: Element | Tensor, dim: int, index: Tensor, source: Any, reduce: str, *, include_self: bool = True
 ) -> Element:
     target, values = both(c, x, source)
-    dim %= max(target.shadow.dim(), 1)
-    spread = index.reshape(*[-1 if d == dim else 1 for d in range(values.shadow.dim())]).expand(values.shape)
+    dim %= max(target.reference.dim(), 1)
+    spread = index.reshape(*[-1 if d == dim else 1 for d in range(values.reference.dim())]).expand(values.shape)
     return _scatter_into(c, target, _numbers(target, dim, spread), values, reduce, include_self)
 
 
@@ -107,13 +107,13 @@ def _put(
 ) -> Element:
     target, values = both(c, x, source)
     if accumulate:
-        return _scatter_into(c, target, index.reshape(-1) % target.shadow.numel(), values, "sum", True)
+        return _scatter_into(c, target, index.reshape(-1) % target.reference.numel(), values, "sum", True)
 
     def put(parts: Any) -> Tensor:
         flat = parts[0].reshape(-1).index_put((index.reshape(-1),), parts[1].reshape(-1))
         return flat.reshape(target.shape)
 
-    return c.join(put, [target, values])
+    return c.concatenate(put, [target, values])
 
 
 @rule(aten.masked_scatter)
@@ -126,14 +126,14 @@ def _masked_scatter(c: Arithmetic, x: Element | Tensor, mask: Tensor, source: El
         flat = parts[0].expand(shape).reshape(-1).index_put((where,), parts[1].reshape(-1)[: where.numel()])
         return flat.reshape(shape)
 
-    return c.join(put, [target, values])
+    return c.concatenate(put, [target, values])
 
 
 @rule(aten.masked_select)
 def _masked_select(c: Arithmetic, x: Element, mask: Tensor) -> Element:
     shape = torch.broadcast_shapes(x.shape, mask.shape)
     where = torch.nonzero(mask.expand(shape).reshape(-1)).flatten()
-    return c.move(lambda t: t.expand(shape).reshape(-1)[where], x)
+    return c.gather(lambda t: t.expand(shape).reshape(-1)[where], x)
 
 
 @rule(aten._embedding_bag, aten._embedding_bag_forward_only)
@@ -157,13 +157,13 @@ def _embedding_bag(
     rows = indices[positions] if indices.numel() else positions
     if padding_idx >= 0:
         present = present & (rows != padding_idx)
-    entries = c.move(lambda t: t[rows].movedim(-1, 1), weight)  # (bags, width, most rows)
+    entries = c.gather(lambda t: t[rows].movedim(-1, 1), weight)  # (bags, width, most rows)
     if per_sample_weights is not None:
-        factor = c.move(lambda t: t[positions].unsqueeze(1), as_jet(c, per_sample_weights))
+        factor = c.gather(lambda t: t[positions].unsqueeze(1), as_element(c, per_sample_weights))
         entries = c.mul(entries, factor)
     result = _reduced(c, entries, present.unsqueeze(1), ("sum", "mean", "max")[mode])
     empty = ~present.any(1, keepdim=True)
     if mode == 2 and bool(empty.any()):
-        result = c.select(empty, as_jet(c, 0, indices.device), result)
+        result = c.select(empty, as_element(c, 0, indices.device), result)
     nothing = indices.new_empty(0)
     return result, nothing, nothing, nothing

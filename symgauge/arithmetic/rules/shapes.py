@@ -1,4 +1,4 @@
-"""Operations that only move entries: views, permutations, slices, joins. One line each: every part of a jet follows."""
+"""Operations that only move entries: views, permutations, slices, concatenations. One line each, for every part."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from symgauge.arithmetic.carrier import rule
 from symgauge.arithmetic.interface import Arithmetic, Element
 from symgauge.arithmetic.record import STEP
-from symgauge.arithmetic.rules._convert import as_jet
+from symgauge.arithmetic.rules._convert import as_element
+from symgauge.arithmetic.wrapper_tensor import rule
 
 aten = torch.ops.aten
 
 
 def _axis(x: Element, dim: int, extra: int = 0) -> int:
-    return dim % max(x.shadow.dim() + extra, 1)
+    return dim % max(x.reference.dim() + extra, 1)
 
 
 @rule(aten._unsafe_view)
@@ -27,30 +27,30 @@ def _unsafe_view(c: Arithmetic, x: Element, shape: list[int]) -> Element:
 
 @rule(aten.view, view=True)
 def _view(c: Arithmetic, x: Element, shape: list[int]) -> Element:
-    target = x.shadow.reshape(shape).shape
-    return c.move(lambda t: t.reshape(target), x)
+    target = x.reference.reshape(shape).shape
+    return c.gather(lambda t: t.reshape(target), x)
 
 
 @rule(aten.permute, view=True)
 def _permute(c: Arithmetic, x: Element, dims: list[int]) -> Element:
     order = [_axis(x, d) for d in dims]
-    return c.move(lambda t: t.permute(order), x)
+    return c.gather(lambda t: t.permute(order), x)
 
 
 @rule(aten.transpose, view=True)
 def _transpose(c: Arithmetic, x: Element, a: int, b: int) -> Element:
     a, b = _axis(x, a), _axis(x, b)
-    return c.move(lambda t: t.transpose(a, b), x)
+    return c.gather(lambda t: t.transpose(a, b), x)
 
 
 @rule(aten.t, view=True)
 def _t(c: Arithmetic, x: Element) -> Element:
-    return _transpose(c, x, 0, 1) if x.shadow.dim() == 2 else x
+    return _transpose(c, x, 0, 1) if x.reference.dim() == 2 else x
 
 
 @rule(aten.expand, view=True)
 def _expand(c: Arithmetic, x: Element, shape: list[int], **_: Any) -> Element:
-    return c.expand(x, x.shadow.expand(shape).shape)
+    return c.expand(x, x.reference.expand(shape).shape)
 
 
 @rule(aten.slice, view=True)
@@ -60,25 +60,25 @@ def _slice(
     dim = _axis(x, dim)
     cut = slice(start, end, step)
     where = (slice(None),) * dim + (cut,)
-    return c.move(lambda t: t[where], x)
+    return c.gather(lambda t: t[where], x)
 
 
 @rule(aten.select, view=True)
 def _select(c: Arithmetic, x: Element, dim: int, index: int) -> Element:
     dim = _axis(x, dim)
-    return c.move(lambda t: t.select(dim, index), x)
+    return c.gather(lambda t: t.select(dim, index), x)
 
 
 @rule(aten.unsqueeze, view=True)
 def _unsqueeze(c: Arithmetic, x: Element, dim: int) -> Element:
     dim = _axis(x, dim, extra=1)
-    return c.move(lambda t: t.unsqueeze(dim), x)
+    return c.gather(lambda t: t.unsqueeze(dim), x)
 
 
 @rule(aten.squeeze, view=True)
 def _squeeze(c: Arithmetic, x: Element, *dim: Any) -> Element:
-    target = x.shadow.squeeze(*dim).shape
-    return c.move(lambda t: t.reshape(target), x)
+    target = x.reference.squeeze(*dim).shape
+    return c.gather(lambda t: t.reshape(target), x)
 
 
 @rule(aten.detach, aten.alias, view=True)
@@ -95,7 +95,7 @@ def _traced(operation: Any) -> Callable[..., Element]:
     """A rule that follows an operation by entry numbers."""
 
     def move(c: Arithmetic, x: Element, *args: Any, **kwargs: Any) -> Element:
-        return c.move(lambda t: operation(t, *args, **kwargs), x)
+        return c.gather(lambda t: operation(t, *args, **kwargs), x)
 
     return move
 
@@ -110,7 +110,7 @@ def _copying(operation: Any) -> Callable[..., Element]:
     """A rule for an operation that copies entries, which torch has for floats only: numbers below 2⁵³ fit in them."""
 
     def move(c: Arithmetic, x: Element, *args: Any, **kwargs: Any) -> Element:
-        return c.move(lambda t: operation(t.double(), *args, **kwargs).to(t.dtype), x)
+        return c.gather(lambda t: operation(t.double(), *args, **kwargs).to(t.dtype), x)
 
     return move
 
@@ -130,16 +130,16 @@ def _to_copy(calculus: Arithmetic, x: Element, *, dtype: torch.dtype | None = No
     if dtype is not None and not dtype.is_floating_point:
         if dtype != torch.bool:
             calculus.jump(STEP, x, ordered=True)
-        return x.shadow.to(dtype)
+        return x.reference.to(dtype)
     return x
 
 
 def _pieces(operation: Any) -> Callable[..., tuple[Element, ...]]:
     def split(calculus: Arithmetic, x: Element, *args: Any, **kwargs: Any) -> tuple[Element, ...]:
         def piece(i: int) -> Element:
-            return calculus.move(lambda t: operation(t, *args, **kwargs)[i], x)
+            return calculus.gather(lambda t: operation(t, *args, **kwargs)[i], x)
 
-        return tuple(piece(i) for i in range(len(operation(x.shadow, *args, **kwargs))))
+        return tuple(piece(i) for i in range(len(operation(x.reference, *args, **kwargs))))
 
     return split
 
@@ -148,29 +148,29 @@ for _operation in (aten.split, aten.split_with_sizes, aten.unbind):
     rule(_operation, view=True)(_pieces(_operation))
 
 
-def _device(jets: list[Any]) -> torch.device:
-    return next(j.shadow.device for j in jets if isinstance(j, Element))
+def _device(elements: list[Any]) -> torch.device:
+    return next(j.reference.device for j in elements if isinstance(j, Element))
 
 
 @rule(aten.cat)
 def _cat(calculus: Arithmetic, tensors: list[Element | Tensor], dim: int = 0) -> Element:
-    jets = [as_jet(calculus, x) for x in tensors]
-    jets = [j for j in jets if j.shadow.dim() != 1 or j.shape[0]] or jets[:1]
-    dim %= jets[0].shadow.dim()
-    return calculus.join(lambda parts: torch.cat(list(parts), dim), jets)
+    elements = [as_element(calculus, x) for x in tensors]
+    elements = [j for j in elements if j.reference.dim() != 1 or j.shape[0]] or elements[:1]
+    dim %= elements[0].reference.dim()
+    return calculus.concatenate(lambda parts: torch.cat(list(parts), dim), elements)
 
 
 @rule(aten.stack)
 def _stack(calculus: Arithmetic, tensors: list[Element | Tensor], dim: int = 0) -> Element:
-    jets = [as_jet(calculus, x) for x in tensors]
-    dim %= jets[0].shadow.dim() + 1
-    return calculus.join(lambda parts: torch.stack(list(parts), dim), jets)
+    elements = [as_element(calculus, x) for x in tensors]
+    dim %= elements[0].reference.dim() + 1
+    return calculus.concatenate(lambda parts: torch.stack(list(parts), dim), elements)
 
 
 @rule(aten.constant_pad_nd)
 def _pad(calculus: Arithmetic, x: Element, pad: list[int], value: float = 0) -> Element:
     if value != 0:
-        ones = aten.constant_pad_nd(torch.zeros_like(x.shadow), pad, 1.0)
-        padded = calculus.move(lambda t: aten.constant_pad_nd(t, pad, 0), x)
+        ones = aten.constant_pad_nd(torch.zeros_like(x.reference), pad, 1.0)
+        padded = calculus.gather(lambda t: aten.constant_pad_nd(t, pad, 0), x)
         return calculus.add(padded, calculus.lift(ones * value))
-    return calculus.move(lambda t: aten.constant_pad_nd(t, pad, 0), x)
+    return calculus.gather(lambda t: aten.constant_pad_nd(t, pad, 0), x)

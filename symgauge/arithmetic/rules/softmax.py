@@ -7,17 +7,17 @@ from typing import Any
 
 import torch
 
-from symgauge.arithmetic.carrier import rule
 from symgauge.arithmetic.interface import Arithmetic, Element
+from symgauge.arithmetic.wrapper_tensor import rule
 
 aten = torch.ops.aten
 
 
 def _along(c: Arithmetic, x: Element, dim: int, function: Callable[[Element, int], Element]) -> Element:
     """A function along an axis; one number counts as a vector with one entry, as in torch."""
-    if x.shadow.dim():
-        return function(x, dim % x.shadow.dim())
-    return c.move(lambda t: t.reshape(()), function(c.move(lambda t: t.reshape(1), x), 0))
+    if x.reference.dim():
+        return function(x, dim % x.reference.dim())
+    return c.gather(lambda t: t.reshape(()), function(c.gather(lambda t: t.reshape(1), x), 0))
 
 
 @rule(aten._softmax)

@@ -1,7 +1,7 @@
 """Exponentials, logarithms, circular and hyperbolic functions.
 
 Whatever one exponential or logarithm can express is built from it; sine and cosine share a half angle; the arc tangent
-is the one further fresh element, from which the other inverse functions follow.
+is the one further uninterpreted element, from which the other inverse functions follow.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from symgauge.arithmetic.carrier import rule
 from symgauge.arithmetic.interface import Arithmetic, Element
-from symgauge.arithmetic.rules._convert import as_jet, axes, both, filled
+from symgauge.arithmetic.rules._convert import as_element, axes, both, filled
 from symgauge.arithmetic.rules.algebra import _cumsum
+from symgauge.arithmetic.wrapper_tensor import rule
 
 aten = torch.ops.aten
 _OVERFLOW = 600.0
-"""Above this the shadow of an exponential is close to infinity, so the largest term is taken out first."""
+"""Above this the float64 reference of an exponential is close to infinity, so the largest term is taken out first."""
 
 
 # ----- exponentials and logarithms
@@ -52,17 +52,17 @@ def _log1p(c: Arithmetic, x: Element) -> Element:
 
 @rule(aten.log2)
 def _log2(c: Arithmetic, x: Element) -> Element:
-    return c.div(c.log(x), as_jet(c, math.log(2), x.shadow.device))
+    return c.div(c.log(x), as_element(c, math.log(2), x.reference.device))
 
 
 @rule(aten.log10)
 def _log10(c: Arithmetic, x: Element) -> Element:
-    return c.div(c.log(x), as_jet(c, math.log(10), x.shadow.device))
+    return c.div(c.log(x), as_element(c, math.log(10), x.reference.device))
 
 
 def _weights(c: Arithmetic, x: Element, largest: Tensor) -> Element:
     """e^x, and 0 for what vanishes beside the largest entry (scores masked by −∞ or by any big number)."""
-    nothing = torch.exp(x.shadow - largest) == 0
+    nothing = torch.exp(x.reference - largest) == 0
     if not bool(nothing.any()):
         return c.exp(x)
     zero = filled(c, x, 0.0)
@@ -74,31 +74,31 @@ def _logsumexp(c: Arithmetic, x: Element, dim: Any, keepdim: bool = False) -> El
     dims = axes(x, dim)
     if not dims:
         return x
-    largest = x.shadow.amax(tuple(dims), keepdim=True)
+    largest = x.reference.amax(tuple(dims), keepdim=True)
     if not bool((largest > _OVERFLOW).any()):
         return c.log(c.sum(_weights(c, x, largest), dims, keepdim))
     shift = c.lift(largest.round())
     below = _logsumexp(c, c.sub(x, shift), dims, keepdim=True)
-    return c.move(lambda t: t if keepdim else t.squeeze(tuple(dims)), c.add(below, shift))
+    return c.gather(lambda t: t if keepdim else t.squeeze(tuple(dims)), c.add(below, shift))
 
 
 @rule(aten.logcumsumexp)
 def _logcumsumexp(c: Arithmetic, x: Element, dim: int) -> Element:
-    largest = torch.cummax(x.shadow, dim).values
+    largest = torch.cummax(x.reference, dim).values
     return c.log(_cumsum(c, _weights(c, x, largest), dim))
 
 
 @rule(aten.logaddexp)
 def _logaddexp(c: Arithmetic, a: Element | Tensor, b: Element | Tensor) -> Element:
     pair = torch.broadcast_shapes(a.shape, b.shape)
-    both_of = c.join(lambda parts: torch.stack([p.expand(pair) for p in parts], -1), list(both(c, a, b)))
+    both_of = c.concatenate(lambda parts: torch.stack([p.expand(pair) for p in parts], -1), list(both(c, a, b)))
     return _logsumexp(c, both_of, -1)
 
 
 @rule(aten.logaddexp2)
 def _logaddexp2(c: Arithmetic, a: Element | Tensor, b: Element | Tensor) -> Element:
     first, second = (c.scale(t, math.log(2)) for t in both(c, a, b))
-    return c.div(_logaddexp(c, first, second), as_jet(c, math.log(2), first.shadow.device))
+    return c.div(_logaddexp(c, first, second), as_element(c, math.log(2), first.reference.device))
 
 
 # ----- error function
@@ -134,7 +134,7 @@ def _cosh(c: Arithmetic, x: Element) -> Element:
 
 def _odd(c: Arithmetic, x: Element, function: Any) -> Element:
     """f(x) from f(|x|) for an odd function, so that f(−x) = −f(x) holds exactly."""
-    negative = x.shadow < 0
+    negative = x.reference < 0
     result = function(c.select(negative, c.neg(x), x))
     return c.select(negative, c.neg(result), result)
 
@@ -177,7 +177,7 @@ def _tan(c: Arithmetic, x: Element) -> Element:
 @rule(aten.sinc)
 def _sinc(c: Arithmetic, x: Element) -> Element:
     """sin(πx)/(πx), and 1 at 0."""
-    centre, one = x.shadow == 0, filled(c, x, 1.0)
+    centre, one = x.reference == 0, filled(c, x, 1.0)
     angle = c.scale(c.select(centre, one, x), math.pi)
     return c.select(centre, one, c.div(c.cos_sin(angle)[1], angle))
 
@@ -201,9 +201,9 @@ def _acos(c: Arithmetic, x: Element) -> Element:
 def _atan2(c: Arithmetic, y: Element | Tensor, x: Element | Tensor) -> Element:
     """arctan(y/x), and half a turn more where x < 0; a right angle less arctan(x/y) where x is 0."""
     y, x = both(c, y, x)
-    upright = x.shadow == 0
-    one = as_jet(c, 1.0, x.shadow.device)
+    upright = x.reference == 0
+    one = as_element(c, 1.0, x.reference.device)
     across = c.atan(c.div(y, c.select(upright, one, x)))
     along = c.neg(c.atan(c.div(x, c.select(upright, y, one))))
-    turn = math.pi * (x.shadow < 0).double() + math.pi / 2 * upright.double()
-    return c.add(c.select(upright, along, across), c.lift(torch.where(y.shadow < 0, -turn, turn)))
+    turn = math.pi * (x.reference < 0).double() + math.pi / 2 * upright.double()
+    return c.add(c.select(upright, along, across), c.lift(torch.where(y.reference < 0, -turn, turn)))

@@ -10,8 +10,8 @@ import torch
 from symgauge.architecture import Architecture
 from symgauge.errors import UnsupportedModel
 from symgauge.layout import Layout
+from symgauge.model_graph import graph_of
 from symgauge.models.huggingface.model_class import import_transformers
-from symgauge.wiring import wire
 from symgauge.zoo import family_of
 from symgauge.zoo.parts.entries import Entries
 
@@ -43,7 +43,7 @@ def adapt(model: Any) -> Adapted:
     architecture = family.architecture(config)
     entries = Entries(model)
     slots = family.slots(architecture, entries)
-    expected = wire(architecture).shapes
+    expected = graph_of(architecture).shapes
     found = {role: tuple(slot.index.shape) for role, slot in slots.items()}
     if found != expected:
         wrong = sorted(role for role in {**found, **expected} if found.get(role) != expected.get(role))

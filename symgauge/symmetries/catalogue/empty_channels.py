@@ -11,6 +11,7 @@ from sympy import Expr
 from torch import Tensor
 
 from symgauge.architecture import Architecture, Rotary
+from symgauge.model_graph import Attention, Map, ModelGraph, graph_of
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry, Unseen
 from symgauge.symmetries.catalogue.query_key import ScoreBlock, Scores, score_maps
@@ -21,7 +22,6 @@ from symgauge.symmetries.examples import SHARED
 from symgauge.symmetries.heads import per_head
 from symgauge.symmetries.seen import Seen, empty, seen_by_readers, seen_of_writers
 from symgauge.symmetries.value_constants import with_values, written_by
-from symgauge.wiring import Attention, Map, Wiring, wire
 
 Unfilled = Callable[[Roles], Tensor]
 """Roles → (copies, n, ·), a basis of empty channels."""
@@ -43,22 +43,22 @@ class EmptyChannels(Symmetry):
             "planes that turn alike and are more than keys can fill leave room to each head that shares them",
             lambda a: any(
                 block.beyond_bases > 0 and block.channels.kind == "complex"
-                for scores, _ in score_maps(a, wire(a))
-                for block in scores.blocks(a, wire(a))
+                for scores, _ in score_maps(a, graph_of(a))
+                for block in scores.blocks(a, graph_of(a))
             ),
             example=_ALIKE,
             beside=_ALIKE.replace(rotary=Rotary((Fraction(1, 7), Fraction(2, 7)))),
         ),
     )
 
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
+    def sites(self, a: Architecture, graph: ModelGraph) -> Sequence[Site]:
         of_scores = [
-            self._scores(a, w, scores, block)
-            for scores, _ in score_maps(a, w)
-            for block in scores.blocks(a, w)
+            self._scores(a, graph, scores, block)
+            for scores, _ in score_maps(a, graph)
+            for block in scores.blocks(a, graph)
             if block.beyond_bases > 0 and block.channels.kind == "real"
         ]
-        return [*of_scores, *(self._values(a, w, v) for v in value_maps(a, w) if v.beyond_bases(a, w) > 0)]
+        return [*of_scores, *(self._values(a, graph, v) for v in value_maps(a, graph) if v.beyond_bases(a, graph) > 0)]
 
     def unseen_alone(self, a: Architecture, role: str) -> Unseen | None:
         constant = a.attention == "softmax" and a.latent is None and (a.value_bias or a.norm_offset)
@@ -66,8 +66,8 @@ class EmptyChannels(Symmetry):
             return super().unseen_alone(a, role)
         return Unseen("what one map puts into channels that the other leaves empty is not seen")
 
-    def _scores(self, a: Architecture, w: Wiring, scores: Scores, block: ScoreBlock) -> Site:
-        seen, channels = seen_by_readers(a, w), torch.tensor(block.channels.channels)
+    def _scores(self, a: Architecture, graph: ModelGraph, scores: Scores, block: ScoreBlock) -> Site:
+        seen, channels = seen_by_readers(a, graph), torch.tensor(block.channels.channels)
         m, constant, free = scores.key, block.key > seen[scores.key.weight].linear, scores.query
         if block.query < block.key:
             m, constant, free = scores.query, True, scores.key
@@ -80,13 +80,21 @@ class EmptyChannels(Symmetry):
 
         number = max(block.query, block.key) - len(channels)
         each = block.beyond_bases // number
-        return self._into(w, seen[free.weight], free, scores.copies, number, each, scores.count, unfilled)
+        return self._into(graph, seen[free.weight], free, scores.copies, number, each, scores.count, unfilled)
 
     def _into(
-        self, w: Wiring, seen: Seen, free: Map, copies: int, number: int, each: int, count: Expr, unfilled: Unfilled
+        self,
+        graph: ModelGraph,
+        seen: Seen,
+        free: Map,
+        copies: int,
+        number: int,
+        each: int,
+        count: Expr,
+        unfilled: Unfilled,
     ) -> Site:
         """What ``number`` functions that a map reads put into its ``each`` empty channels, in every copy."""
-        shape = w.shapes[free.weight]
+        shape = graph.shapes[free.weight]
         heads, width = (shape[0] if len(shape) == 3 else 1), shape[-2] + (free.bias is not None)
         functions = [*range(seen.linear), *([width - 1] if seen.constant else [])]
         places = [head * width + row for head in range(heads // copies) for row in functions][-number:]
@@ -102,9 +110,9 @@ class EmptyChannels(Symmetry):
         coordinates = copies * number * each
         return Site(s.layer_of(free.weight), count * number * each, coordinates, act, shifts(coordinates))
 
-    def _values(self, a: Architecture, w: Wiring, values: Values) -> Site:
-        seen, columns = seen_by_readers(a, w)[values.value.weight], seen_of_writers(a, w)[values.output]
-        shape, linear, share = w.shapes[values.output], a.attention == "linear", a.heads // values.copies
+    def _values(self, a: Architecture, graph: ModelGraph, values: Values) -> Site:
+        seen, columns = seen_by_readers(a, graph)[values.value.weight], seen_of_writers(a, graph)[values.output]
+        shape, linear, share = graph.shapes[values.output], a.attention == "linear", a.heads // values.copies
         filled = seen.linear + (seen.constant and linear)
         if filled > share * columns:
 
@@ -115,10 +123,10 @@ class EmptyChannels(Symmetry):
 
             visible = seen if linear else replace(seen, constant=False)
             number, each = filled - a.d_v, a.d_v - share * columns
-            return self._into(w, visible, values.value, values.copies, number, each, values.count, unfilled)
+            return self._into(graph, visible, values.value, values.copies, number, each, values.count, unfilled)
         number, each = share * columns - a.d_v, a.d_v - filled
         places = [head * shape[-1] + column for head in range(share) for column in range(columns)][-number:]
-        attentions = (sub for sub in w.sublayers() if isinstance(sub, Attention))
+        attentions = (sub for sub in graph.sublayers() if isinstance(sub, Attention))
         attention = next((sub for sub in attentions if sub.value == values.value), None)
 
         def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:

@@ -9,12 +9,12 @@ from sympy import Expr, factorial
 from torch import Tensor
 
 from symgauge.architecture import Architecture, Experts
+from symgauge.model_graph import FeedForward, Map, Mixture, ModelGraph
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import DiscreteSymmetry, Output, Roles
 from symgauge.symmetries.citation import Cites
 from symgauge.symmetries.examples import RMS
 from symgauge.symmetries.permutations import permutation, renumbered, wreath, wreath_order
-from symgauge.wiring import FeedForward, Map, Mixture, Wiring
 
 
 class ExpertPermutation(DiscreteSymmetry):
@@ -33,18 +33,18 @@ class ExpertPermutation(DiscreteSymmetry):
         each = wreath_order(s.experts, s.g_e) * factorial(s.shared)
         return each ** (s.L - s.dense)
 
-    def sample(self, a: Architecture, w: Wiring, generator: torch.Generator) -> dict[str, Tensor]:
+    def sample(self, a: Architecture, graph: ModelGraph, generator: torch.Generator) -> dict[str, Tensor]:
         element = {}
-        for sub in w.sublayers():
+        for sub in graph.sublayers():
             if isinstance(sub, Mixture) and a.experts is not None:
                 _, element[sub.router.weight] = wreath(a.experts.count, a.experts.groups, generator)
                 if sub.shared:
                     element[sub.shared[0].up.weight] = permutation(len(sub.shared), generator)
         return element
 
-    def act(self, a: Architecture, w: Wiring, parameters: Roles, element: Roles) -> dict[str, Tensor]:
+    def act(self, a: Architecture, graph: ModelGraph, parameters: Roles, element: Roles) -> dict[str, Tensor]:
         roles = dict(parameters)
-        for sub in w.sublayers():
+        for sub in graph.sublayers():
             if isinstance(sub, Mixture):
                 index = element[sub.router.weight]
                 roles |= renumbered(roles, [sub.router.weight], index, axis=-1)

@@ -9,6 +9,7 @@ from sympy import Expr, Integer
 from torch import Tensor
 
 from symgauge.architecture import Architecture
+from symgauge.model_graph import Attention, FeedForward, Mixture, ModelGraph
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry
 from symgauge.symmetries.citation import Cites
@@ -16,7 +17,6 @@ from symgauge.symmetries.degenerate import DegenerateCase
 from symgauge.symmetries.elements import factors, full_pattern, invertible, near_identity
 from symgauge.symmetries.examples import ATTENTION
 from symgauge.symmetries.linear_attention import heads_exceed_their_form
-from symgauge.wiring import Attention, FeedForward, Mixture, Wiring
 
 
 class HeadMixing(Symmetry):
@@ -37,12 +37,12 @@ class HeadMixing(Symmetry):
         ),
     )
 
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
+    def sites(self, a: Architecture, graph: ModelGraph) -> Sequence[Site]:
         # A soft cap makes the size of scores visible.
         if a.attention != "linear" or a.attention_softcap is not None:
             return []
         found = []
-        for sub in w.sublayers():
+        for sub in graph.sublayers():
             if isinstance(sub, FeedForward | Mixture):
                 continue
             if not isinstance(sub, Attention):

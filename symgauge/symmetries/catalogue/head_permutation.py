@@ -7,12 +7,12 @@ from sympy import Expr
 from torch import Tensor
 
 from symgauge.architecture import Architecture
+from symgauge.model_graph import Attention, LatentAttention, ModelGraph
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import DiscreteSymmetry, Output, Roles
 from symgauge.symmetries.citation import Cites
 from symgauge.symmetries.examples import ATTENTION
 from symgauge.symmetries.permutations import renumbered, wreath, wreath_order
-from symgauge.wiring import Attention, LatentAttention, Wiring
 
 
 class HeadPermutation(DiscreteSymmetry):
@@ -28,17 +28,17 @@ class HeadPermutation(DiscreteSymmetry):
     def order(self, a: Architecture) -> Expr:
         return wreath_order(s.h, s.g) ** s.L
 
-    def sample(self, a: Architecture, w: Wiring, generator: torch.Generator) -> dict[str, Tensor]:
+    def sample(self, a: Architecture, graph: ModelGraph, generator: torch.Generator) -> dict[str, Tensor]:
         element: dict[str, Tensor] = {}
-        for index, sub in enumerate(w.sublayers()):
+        for index, sub in enumerate(graph.sublayers()):
             if isinstance(sub, Attention | LatentAttention):
                 groups, heads = wreath(a.heads, a.groups, generator)
                 element |= {f"{index}.groups": groups, f"{index}.heads": heads}
         return element
 
-    def act(self, a: Architecture, w: Wiring, parameters: Roles, element: Roles) -> dict[str, Tensor]:
+    def act(self, a: Architecture, graph: ModelGraph, parameters: Roles, element: Roles) -> dict[str, Tensor]:
         roles = dict(parameters)
-        for index, sub in enumerate(w.sublayers()):
+        for index, sub in enumerate(graph.sublayers()):
             if isinstance(sub, Attention):
                 by_head = [sub.query.weight, sub.query.bias, sub.output.weight]
                 by_group = [sub.key.weight, sub.key.bias, sub.value.weight, sub.value.bias]

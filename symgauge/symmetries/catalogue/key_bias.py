@@ -8,13 +8,13 @@ from sympy import Integer
 from torch import Tensor
 
 from symgauge.architecture import Architecture
+from symgauge.model_graph import Attention, ModelGraph
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry, Unseen
 from symgauge.symmetries.citation import Cites
 from symgauge.symmetries.elements import shifts, spread
 from symgauge.symmetries.examples import ATTENTION
 from symgauge.symmetries.softmax import unseen_key_channels
-from symgauge.wiring import Attention, Wiring
 
 
 class KeyBias(Symmetry):
@@ -26,8 +26,8 @@ class KeyBias(Symmetry):
     source = (Cites("namazifar2023bias", part="without rotary encoding"),)
     example = ATTENTION.replace(key_bias=True)
 
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
-        biased = [sub for sub in w.sublayers() if isinstance(sub, Attention) and sub.key.bias is not None]
+    def sites(self, a: Architecture, graph: ModelGraph) -> Sequence[Site]:
+        biased = [sub for sub in graph.sublayers() if isinstance(sub, Attention) and sub.key.bias is not None]
         return [self._site(a, sub) for sub in biased if unseen_key_channels(a, sub.rotary)]
 
     def _site(self, a: Architecture, sub: Attention) -> Site:

@@ -9,6 +9,7 @@ from sympy import Expr, Integer
 from torch import Tensor
 
 from symgauge.architecture import Architecture
+from symgauge.model_graph import ModelGraph, Norm
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry, Unseen
 from symgauge.symmetries.citation import Cites
@@ -18,7 +19,6 @@ from symgauge.symmetries.examples import PRE_LN
 from symgauge.symmetries.softmax import constant_keys_unseen
 from symgauge.symmetries.space import Reader, Space
 from symgauge.symmetries.spaces import spaces
-from symgauge.wiring import Norm, Wiring
 
 
 class LayerNormOutputMean(Symmetry):
@@ -30,16 +30,16 @@ class LayerNormOutputMean(Symmetry):
     after = ("router-shift",)
     example = PRE_LN
 
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
+    def sites(self, a: Architecture, graph: ModelGraph) -> Sequence[Site]:
         found = []
-        for space in spaces(a, w):
+        for space in spaces(a, graph):
             if space.source is not None and space.source.kind == "layer" and not space.moments[0].norms:
                 readers = [reader for reader in space.moments[0].readers if not reader.tied]
-                found += [self._site(a, w, space, space.source, reader) for reader in readers]
+                found += [self._site(a, graph, space, space.source, reader) for reader in readers]
         return [site for site in found if site.coordinates]
 
-    def _site(self, a: Architecture, w: Wiring, space: Space, norm: Norm, reader: Reader) -> Site:
-        shape = w.shapes[reader.weight]
+    def _site(self, a: Architecture, graph: ModelGraph, space: Space, norm: Norm, reader: Reader) -> Site:
+        shape = graph.shapes[reader.weight]
         heads, n = (shape[0] if len(shape) == 3 else 1), shape[-1]
         columns = tuple(range(n)) if norm.offset is None else reader.columns
         *front, _, letter = s.shape(a, reader.weight)
@@ -90,19 +90,21 @@ class LayerNormInputMean(Symmetry):
     )
     example = PRE_LN
 
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
+    def sites(self, a: Architecture, graph: ModelGraph) -> Sequence[Site]:
         found = []
-        for space in spaces(a, w):
+        for space in spaces(a, graph):
             for position, moment in enumerate(space.moments):
                 if space.centred(position):
-                    found += [self._table(a, w, t) for t in moment.tables if not (w.tied and t == "token_table")]
-                    found += [self._rows(a, w, m.weight) for m in moment.writers]
+                    found += [
+                        self._table(a, graph, t) for t in moment.tables if not (graph.tied and t == "token_table")
+                    ]
+                    found += [self._rows(a, graph, m.weight) for m in moment.writers]
                     constants = [c for c in moment.constants if not c.table]
                     found += [self._constant(role) for constant in constants for role in constant.roles]
         return found
 
-    def _rows(self, a: Architecture, w: Wiring, role: str) -> Site:
-        rows = w.shapes[role][:-1]
+    def _rows(self, a: Architecture, graph: ModelGraph, role: str) -> Site:
+        rows = graph.shapes[role][:-1]
         count = torch.Size(rows).numel()
         letters: Expr = Integer(1)
         for letter in s.shape(a, role)[:-1]:
@@ -113,9 +115,9 @@ class LayerNormInputMean(Symmetry):
 
         return Site(s.layer_of(role), s.total([(role, letters)]), count, act, shifts(count))
 
-    def _table(self, a: Architecture, w: Wiring, role: str) -> Site:
+    def _table(self, a: Architecture, graph: ModelGraph, role: str) -> Site:
         if role != "type_table":
-            return self._rows(a, w, role)
+            return self._rows(a, graph, role)
 
         def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
             # Only the first row is in use.

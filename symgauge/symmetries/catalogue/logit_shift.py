@@ -9,12 +9,12 @@ from sympy import Integer
 from torch import Tensor
 
 from symgauge.architecture import Architecture
+from symgauge.model_graph import ModelGraph
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry, Unseen
 from symgauge.symmetries.elements import shifts
 from symgauge.symmetries.examples import RMS
 from symgauge.symmetries.spaces import norm_before_head
-from symgauge.wiring import Wiring
 
 
 class LogitShift(Symmetry):
@@ -26,18 +26,18 @@ class LogitShift(Symmetry):
     outputs = ("probabilities",)
     example = RMS
 
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
-        if w.head is None or a.logit_softcap is not None:
+    def sites(self, a: Architecture, graph: ModelGraph) -> Sequence[Site]:
+        if graph.head is None or a.logit_softcap is not None:
             return []
         found = []
-        if not w.tied:
-            found.append(self._columns(a, w, w.head.unembedding.weight))
-        if w.head.unembedding.bias is not None:
-            found.append(self._bias(w.head.unembedding.bias))
+        if not graph.tied:
+            found.append(self._columns(a, graph, graph.head.unembedding.weight))
+        if graph.head.unembedding.bias is not None:
+            found.append(self._bias(graph.head.unembedding.bias))
         return found
 
-    def _columns(self, a: Architecture, w: Wiring, weight: str) -> Site:
-        source = norm_before_head(a, w)
+    def _columns(self, a: Architecture, graph: ModelGraph, weight: str) -> Site:
+        source = norm_before_head(a, graph)
         # The null direction of a LayerNorm's readers has one of the d directions already.
         covered = source is not None and source.kind == "layer" and (source.offset is None or a.head_bias)
         count = a.d_model - covered

@@ -7,12 +7,12 @@ from sympy import Expr, Integer, factorial
 from torch import Tensor
 
 from symgauge.architecture import Architecture
+from symgauge.model_graph import ModelGraph, graph_of
 from symgauge.symmetries.base import DiscreteSymmetry, Output, Roles
 from symgauge.symmetries.citation import Cites
 from symgauge.symmetries.examples import PLAIN
 from symgauge.symmetries.feed_forward import columns_times, feed_forwards, for_each_width, widths
 from symgauge.symmetries.permutations import permutation, renumbered, signs
-from symgauge.wiring import Wiring, wire
 
 
 class NeuronPermutation(DiscreteSymmetry):
@@ -22,17 +22,17 @@ class NeuronPermutation(DiscreteSymmetry):
     example = PLAIN
 
     def applies(self, a: Architecture, output: Output = "logits") -> bool:
-        return any(width > 1 for _, width in widths(a, wire(a)))
+        return any(width > 1 for _, width in widths(a, graph_of(a)))
 
     def order(self, a: Architecture) -> Expr:
         return for_each_width(a, factorial)
 
-    def sample(self, a: Architecture, w: Wiring, generator: torch.Generator) -> dict[str, Tensor]:
-        return {f.up.weight: permutation(width, generator) for f, width in widths(a, w)}
+    def sample(self, a: Architecture, graph: ModelGraph, generator: torch.Generator) -> dict[str, Tensor]:
+        return {f.up.weight: permutation(width, generator) for f, width in widths(a, graph)}
 
-    def act(self, a: Architecture, w: Wiring, parameters: Roles, element: Roles) -> dict[str, Tensor]:
+    def act(self, a: Architecture, graph: ModelGraph, parameters: Roles, element: Roles) -> dict[str, Tensor]:
         roles = dict(parameters)
-        for f in feed_forwards(w):
+        for f in feed_forwards(graph):
             index = element[f.up.weight]
             for m in (f.up, f.gate) if f.gate is not None else (f.up,):
                 roles |= renumbered(roles, [m.weight, m.bias], index, axis=-1)
@@ -47,17 +47,17 @@ class NeuronSignFlip(DiscreteSymmetry):
     example = PLAIN.replace(activation="tanh")
 
     def applies(self, a: Architecture, output: Output = "logits") -> bool:
-        return a.activation == "tanh" and bool(widths(a, wire(a)))
+        return a.activation == "tanh" and bool(widths(a, graph_of(a)))
 
     def order(self, a: Architecture) -> Expr:
         return for_each_width(a, lambda width: Integer(2) ** width)
 
-    def sample(self, a: Architecture, w: Wiring, generator: torch.Generator) -> dict[str, Tensor]:
-        return {f.up.weight: signs(width, generator) for f, width in widths(a, w)}
+    def sample(self, a: Architecture, graph: ModelGraph, generator: torch.Generator) -> dict[str, Tensor]:
+        return {f.up.weight: signs(width, generator) for f, width in widths(a, graph)}
 
-    def act(self, a: Architecture, w: Wiring, parameters: Roles, element: Roles) -> dict[str, Tensor]:
+    def act(self, a: Architecture, graph: ModelGraph, parameters: Roles, element: Roles) -> dict[str, Tensor]:
         roles = dict(parameters)
-        for f in feed_forwards(w):
+        for f in feed_forwards(graph):
             sign = element[f.up.weight].to(roles[f.up.weight])
             roles |= columns_times(roles, f.up if f.gate is None else f.gate, sign)
             roles[f.down.weight] = roles[f.down.weight] * sign.unsqueeze(-1)

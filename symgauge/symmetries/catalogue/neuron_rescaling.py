@@ -8,6 +8,7 @@ from sympy import Expr
 from torch import Tensor
 
 from symgauge.architecture import Architecture
+from symgauge.model_graph import FeedForward, Map, ModelGraph, graph_of
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry
 from symgauge.symmetries.citation import Cites
@@ -16,7 +17,6 @@ from symgauge.symmetries.elements import factors
 from symgauge.symmetries.examples import ATTENTION, BLOCK, PLAIN, RMS
 from symgauge.symmetries.feed_forward import columns_times, feed_forwards
 from symgauge.symmetries.seen import seen_by_readers
-from symgauge.wiring import FeedForward, Map, Wiring, wire
 
 
 class _Rescale(Symmetry):
@@ -28,16 +28,16 @@ class _Rescale(Symmetry):
         """The map whose outputs are scaled, and the power of the factor by which the hidden value grows."""
         raise NotImplementedError
 
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
+    def sites(self, a: Architecture, graph: ModelGraph) -> Sequence[Site]:
         found = []
-        for f in feed_forwards(w):
+        for f in feed_forwards(graph):
             chosen = self.scaled(a, f)
             if chosen is not None:
-                found.append(self._site(a, w, f, *chosen))
+                found.append(self._site(a, graph, f, *chosen))
         return found
 
-    def _site(self, a: Architecture, w: Wiring, f: FeedForward, m: Map, power: int) -> Site:
-        width = w.shapes[m.weight][-1]
+    def _site(self, a: Architecture, graph: ModelGraph, f: FeedForward, m: Map, power: int) -> Site:
+        width = graph.shapes[m.weight][-1]
 
         def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
             factor = 1 + x
@@ -62,9 +62,9 @@ class GatedRescale(_Rescale):
 def _of_one_channel(a: Architecture) -> bool:
     if a.activation not in ("relu", "relu2"):
         return False
-    w = wire(a)
-    seen = seen_by_readers(a, w)
-    read = [seen[m.weight] for f in feed_forwards(w) for m in f.readers]
+    graph = graph_of(a)
+    seen = seen_by_readers(a, graph)
+    read = [seen[m.weight] for f in feed_forwards(graph) for m in f.readers]
     # A norm over one direction hands on little more than a sign, on which a bias cannot tell neurons apart either.
     return any(each.linear == 1 and (a.norm != "none" or not each.constant) for each in read)
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from symgauge.architecture import Architecture
+from symgauge.model_graph import ModelGraph, graph_of
 from symgauge.symmetries.base import Roles, Site, Symmetry
 from symgauge.symmetries.citation import Cites
 from symgauge.symmetries.degenerate import DegenerateCase
@@ -16,7 +17,6 @@ from symgauge.symmetries.gains_and_maps import output_norms_see_too_little
 from symgauge.symmetries.no_residual import goes_on
 from symgauge.symmetries.space import Space
 from symgauge.symmetries.spaces import spaces, width_of
-from symgauge.wiring import Wiring, wire
 
 
 def _norm_of_a_norm(a: Architecture) -> bool:
@@ -46,7 +46,7 @@ class NormGain(Symmetry):
                 a.is_model
                 and a.norm == "layer"
                 and a.placement == "post"
-                and len(wire(a).steps) + a.embedding_norm == 2
+                and len(graph_of(a).steps) + a.embedding_norm == 2
             ),
             example=POST_LN.replace(embedding_norm=False),
             beside=POST_LN,
@@ -59,8 +59,8 @@ class NormGain(Symmetry):
         ),
     )
 
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
-        return [self._site(a, space) for space in spaces(a, w) if space.refoldable]
+    def sites(self, a: Architecture, graph: ModelGraph) -> Sequence[Site]:
+        return [self._site(a, space) for space in spaces(a, graph) if space.refoldable]
 
     def _site(self, a: Architecture, space: Space) -> Site:
         norm, readers = space.source, space.readers

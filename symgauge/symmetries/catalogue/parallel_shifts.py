@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from symgauge.architecture import Architecture
+from symgauge.model_graph import ModelGraph
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry
 from symgauge.symmetries.constants import moved
@@ -15,7 +16,6 @@ from symgauge.symmetries.elements import shifts
 from symgauge.symmetries.examples import PRE_LN
 from symgauge.symmetries.space import Constant, Space
 from symgauge.symmetries.spaces import spaces
-from symgauge.wiring import Wiring
 
 
 class _TogetherFamily(Symmetry):
@@ -23,9 +23,9 @@ class _TogetherFamily(Symmetry):
 
     tables: bool
 
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
+    def sites(self, a: Architecture, graph: ModelGraph) -> Sequence[Site]:
         found = []
-        for space in spaces(a, w):
+        for space in spaces(a, graph):
             for position, moment in enumerate(space.moments):
                 first, *others = moment.constants or [Constant(())]
                 centred = space.centred(position)

@@ -9,6 +9,7 @@ from sympy import Integer
 from torch import Tensor
 
 from symgauge.architecture import Architecture, Rotary
+from symgauge.model_graph import Attention, ModelGraph, graph_of
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry, Unseen
 from symgauge.symmetries.citation import Cites
@@ -17,16 +18,15 @@ from symgauge.symmetries.elements import factors
 from symgauge.symmetries.examples import RMS
 from symgauge.symmetries.heads import per_head
 from symgauge.symmetries.seen import seen_by_readers
-from symgauge.wiring import Attention, Wiring, wire
 
 
 def _norm_over_empty_channels(a: Architecture) -> bool:
     if not a.qk_norm or a.latent is not None:
         return False
-    w = wire(a)
-    seen = seen_by_readers(a, w)
+    graph = graph_of(a)
+    seen = seen_by_readers(a, graph)
     across = (a.heads, a.groups) if a.qk_norm_across else (1, 1)
-    for sub in w.sublayers():
+    for sub in graph.sublayers():
         if isinstance(sub, Attention):
             for m, heads in zip((sub.query, sub.key), across, strict=True):
                 # A constant in what is normed stands beside ε, so that a full set of channels is one too many.
@@ -57,10 +57,10 @@ class QKNormGain(Symmetry):
         ),
     )
 
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
+    def sites(self, a: Architecture, graph: ModelGraph) -> Sequence[Site]:
         return [
             self._site(a, sub.rotary, sub.query_norm.gain, sub.key_norm.gain)
-            for sub in w.sublayers()
+            for sub in graph.sublayers()
             if isinstance(sub, Attention) and sub.query_norm is not None and sub.key_norm is not None
         ]
 
@@ -96,10 +96,10 @@ class QKNormScale(Symmetry):
     source = (Cites("zhang2019rmsnorm", part="the scale of what a norm reads"),)
     example = RMS.replace(qk_norm=True, epsilon=0.0)
 
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
+    def sites(self, a: Architecture, graph: ModelGraph) -> Sequence[Site]:
         if not (a.qk_norm and a.epsilon_is_zero):
             return []
-        subs = [sub for sub in w.sublayers() if isinstance(sub, Attention)]
+        subs = [sub for sub in graph.sublayers() if isinstance(sub, Attention)]
         return [self._site(a, sub) for sub in subs]
 
     def _site(self, a: Architecture, sub: Attention) -> Site:

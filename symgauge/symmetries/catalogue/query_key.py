@@ -10,6 +10,7 @@ from sympy import Expr, Integer
 from torch import Tensor
 
 from symgauge.architecture import Architecture, Rotary, RotationClass
+from symgauge.model_graph import Attention, LatentAttention, Map, ModelGraph
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry
 from symgauge.symmetries.citation import Cites
@@ -18,7 +19,6 @@ from symgauge.symmetries.examples import ATTENTION
 from symgauge.symmetries.heads import per_head, times
 from symgauge.symmetries.seen import beyond_bases, seen_by_readers
 from symgauge.symmetries.softmax import unseen_key_channels
-from symgauge.wiring import Attention, LatentAttention, Map, Wiring
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,9 @@ class Scores:
         """Real dimension of the matrices that keep the scores of ``copies`` heads."""
         return int(self.pattern.max())
 
-    def blocks(self, a: Architecture, w: Wiring) -> list[ScoreBlock]:
+    def blocks(self, a: Architecture, graph: ModelGraph) -> list[ScoreBlock]:
         """The channels by the rotation that they share."""
-        seen = seen_by_readers(a, w)
+        seen = seen_by_readers(a, graph)
         query, key = seen[self.query.weight], seen[self.key.weight]
         m, n = a.heads // self.copies * (query.linear + query.constant), self.pattern.shape[0]
         classes = (RotationClass("real", tuple(range(n))),) if self.rotary is None else self.rotary.classes()
@@ -80,10 +80,10 @@ def _commutant(a: Architecture, rotary: Rotary | None) -> tuple[Expr, Tensor]:
     return Integer(rotary.commutant_dimension), commutant_pattern(rotary)
 
 
-def score_maps(a: Architecture, w: Wiring) -> list[tuple[Scores, Expr]]:
+def score_maps(a: Architecture, graph: ModelGraph) -> list[tuple[Scores, Expr]]:
     """Queries and keys that are read by their products alone, and in letters how many matrices keep these."""
     found: list[tuple[Scores, Expr]] = []
-    for sub in w.sublayers():
+    for sub in graph.sublayers():
         if isinstance(sub, Attention) and not a.qk_norm:
             size, pattern = _commutant(a, sub.rotary)
             found.append((Scores(sub.query, sub.key, a.groups, s.g, pattern, sub.rotary), size))
@@ -107,13 +107,13 @@ class QueryKey(Symmetry):
     after = ("key-bias", "layernorm-output-mean")
     example = ATTENTION
 
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
-        return [self._site(a, w, scores, size) for scores, size in score_maps(a, w)]
+    def sites(self, a: Architecture, graph: ModelGraph) -> Sequence[Site]:
+        return [self._site(a, graph, scores, size) for scores, size in score_maps(a, graph)]
 
-    def _site(self, a: Architecture, w: Wiring, scores: Scores, size: Expr) -> Site:
+    def _site(self, a: Architecture, graph: ModelGraph, scores: Scores, size: Expr) -> Site:
         return Site(
             s.layer_of(scores.query.weight),
-            scores.count * (size + sum(min(0, block.beyond_bases) for block in scores.blocks(a, w))),
+            scores.count * (size + sum(min(0, block.beyond_bases) for block in scores.blocks(a, graph))),
             scores.copies * scores.bases,
             lambda roles, x: scores.act(a, roles, x),
             invertible(scores.pattern, scores.copies),

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from symgauge.architecture import Architecture, Experts
+from symgauge.model_graph import Mixture, ModelGraph
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry, Unseen
 from symgauge.symmetries.citation import Cites
 from symgauge.symmetries.elements import shifts
 from symgauge.symmetries.examples import RMS
-from symgauge.wiring import Mixture, Wiring
 
 
 class RouterShift(Symmetry):
@@ -24,11 +24,11 @@ class RouterShift(Symmetry):
     source = (Cites("zhao2025symmetry", part="the common shift"),)
     example = RMS.replace(experts=Experts(3, 2, 3))
 
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
+    def sites(self, a: Architecture, graph: ModelGraph) -> Sequence[Site]:
         e = a.experts
         if e is None or (e.routing != "softmax" and e.active > 1):
             return []
-        routers = [sub.router.weight for sub in w.sublayers() if isinstance(sub, Mixture)]
+        routers = [sub.router.weight for sub in graph.sublayers() if isinstance(sub, Mixture)]
         return [self._free(a, router) if e.active == 1 else self._common(a, router) for router in routers]
 
     def _common(self, a: Architecture, router: str) -> Site:

@@ -10,6 +10,7 @@ from sympy import Expr, Integer
 from torch import Tensor
 
 from symgauge.architecture import Architecture
+from symgauge.model_graph import Map, ModelGraph, Norm, graph_of
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry
 from symgauge.symmetries.catalogue.value_output import value_maps
@@ -31,17 +32,16 @@ from symgauge.symmetries.no_residual import is_narrow
 from symgauge.symmetries.seen import seen_by_readers
 from symgauge.symmetries.space import Reader, Space
 from symgauge.symmetries.spaces import norm_before_head, opened_by, spaces, width_of
-from symgauge.wiring import Map, Norm, Wiring, wire
 
 Kind = Literal["any", "orthogonal", "fixing"]
 
 
-def kind_of(w: Wiring, space: Space, every: list[Space]) -> Kind | None:
+def kind_of(graph: ModelGraph, space: Space, every: list[Space]) -> Kind | None:
     """Which linear maps of ``space`` can be undone by its readers, if more than a scale."""
     if space.given or space.taken or space.source is not None or space.outputs:
         return None
     reads_table = any(reader.tied for reader in space.readers)
-    if w.tied and (reads_table != ("token_table" in space.tables)):
+    if graph.tied and (reads_table != ("token_table" in space.tables)):
         return None
     after = [opened_by(every, norm) for norm in space.norms]
     if not all(opened is not None and opened.refoldable for opened in after):
@@ -52,7 +52,7 @@ def kind_of(w: Wiring, space: Space, every: list[Space]) -> Kind | None:
 
 
 def _few_channels_before_a_tied_table(a: Architecture) -> bool:
-    norm = norm_before_head(a, wire(a)) if a.tied else None
+    norm = norm_before_head(a, graph_of(a)) if a.tied else None
     return norm is not None and norm.kind == "layer" and norm.width in (2, 3)
 
 
@@ -104,16 +104,16 @@ class StreamMap(Symmetry):
         ),
     )
 
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
-        every = spaces(a, w)
+    def sites(self, a: Architecture, graph: ModelGraph) -> Sequence[Site]:
+        every = spaces(a, graph)
         found = []
         for space in every:
-            kind = kind_of(w, space, every)
+            kind = kind_of(graph, space, every)
             if kind is not None:
-                found.append(self._site(a, w, space, every, kind))
+                found.append(self._site(a, graph, space, every, kind))
         return [site for site in found if site.coordinates]
 
-    def _site(self, a: Architecture, w: Wiring, space: Space, every: list[Space], kind: Kind) -> Site:
+    def _site(self, a: Architecture, graph: ModelGraph, space: Space, every: list[Space], kind: Kind) -> Site:
         n = space.width - (kind == "fixing")
         count = n * n if kind == "any" else n * (n - 1) // 2
         opened = [(norm, opened_by(every, norm)) for norm in space.norms]
@@ -127,20 +127,20 @@ class StreamMap(Symmetry):
         size = letter**2 if kind == "any" else letter * (letter - 1) / 2
         # Patterns are made on demand: a production stream has millions of coordinates.
         sample = (lambda generator: invertible(full_pattern(n))(generator)) if kind == "any" else shifts(count)
-        return Site(space.layer, size - self._idle(a, w, space, norms, kind), count, act, sample)
+        return Site(space.layer, size - self._idle(a, graph, space, norms, kind), count, act, sample)
 
     def _letter(self, a: Architecture, space: Space) -> Expr:
         return width_of(a, space.norms[0]) if space.norms else s.d
 
     def _idle(
-        self, a: Architecture, w: Wiring, space: Space, norms: list[tuple[Norm, list[Reader]]], kind: Kind
+        self, a: Architecture, graph: ModelGraph, space: Space, norms: list[tuple[Norm, list[Reader]]], kind: Kind
     ) -> Expr:
         """Dimension of the maps that move neither writers nor readers (a stream wider than they span together)."""
         width = space.width - (kind == "fixing")
-        written = sum(w.shapes[table][0] for table in space.tables)
-        written += sum(_filled(a, w, m) for m in space.writers)
+        written = sum(graph.shapes[table][0] for table in space.tables)
+        written += sum(_filled(a, graph, m) for m in space.writers)
         readers = [*space.readers, *(reader for _, group in norms for reader in group)]
-        shapes = [w.shapes[reader.weight] for reader in readers if not reader.tied]
+        shapes = [graph.shapes[reader.weight] for reader in readers if not reader.tied]
         read = sum(shape[-1] * (shape[0] if len(shape) == 3 else 1) for shape in shapes)
         if read >= width:  # else a bias moves by itself in what no reader sees
             written += sum(m.bias is not None for m in space.writers)
@@ -150,11 +150,11 @@ class StreamMap(Symmetry):
         return Integer(left * (left - 1) // 2)
 
 
-def _filled(a: Architecture, w: Wiring, writer: Map) -> int:
+def _filled(a: Architecture, graph: ModelGraph, writer: Map) -> int:
     """In how many directions a map can write: fewer than its rows where values fill but part of a head."""
-    rows = torch.Size(w.shapes[writer.weight][:-1]).numel()
-    value = next((values.value for values in value_maps(a, w) if values.output == writer.weight), None)
-    return rows if value is None else min(rows, a.heads * seen_by_readers(a, w)[value.weight].linear)
+    rows = torch.Size(graph.shapes[writer.weight][:-1]).numel()
+    value = next((values.value for values in value_maps(a, graph) if values.output == writer.weight), None)
+    return rows if value is None else min(rows, a.heads * seen_by_readers(a, graph)[value.weight].linear)
 
 
 def _element(kind: Kind, width: int, x: Tensor) -> tuple[Tensor, Tensor]:

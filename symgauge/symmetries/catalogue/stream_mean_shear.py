@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from symgauge.architecture import Architecture
+from symgauge.model_graph import ModelGraph
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry
 from symgauge.symmetries.elements import shifts
 from symgauge.symmetries.examples import PRE_LN
 from symgauge.symmetries.space import Space
 from symgauge.symmetries.spaces import spaces
-from symgauge.wiring import Wiring
 
 
 class StreamMeanShear(Symmetry):
@@ -25,12 +25,12 @@ class StreamMeanShear(Symmetry):
     after = ("layernorm-input-mean",)
     example = PRE_LN.replace(final_norm=False)
 
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
-        return [self._site(a, space) for space in spaces(a, w) if self._sheared(w, space)]
+    def sites(self, a: Architecture, graph: ModelGraph) -> Sequence[Site]:
+        return [self._site(a, space) for space in spaces(a, graph) if self._sheared(graph, space)]
 
-    def _sheared(self, w: Wiring, space: Space) -> bool:
+    def _sheared(self, graph: ModelGraph, space: Space) -> bool:
         fixed = space.given or space.taken or space.source is not None or bool(space.outputs)
-        seen_twice = w.tied and "token_table" in space.tables
+        seen_twice = graph.tied and "token_table" in space.tables
         layers = bool(space.norms) and all(norm.kind == "layer" for norm in space.norms)
         return layers and bool(space.readers) and not (fixed or seen_twice)
 

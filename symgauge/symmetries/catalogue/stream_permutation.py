@@ -7,13 +7,13 @@ from sympy import Expr, Integer, factorial
 from torch import Tensor
 
 from symgauge.architecture import Architecture
+from symgauge.model_graph import ModelGraph, Norm
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import DiscreteSymmetry, Output, Roles
 from symgauge.symmetries.citation import Cites
 from symgauge.symmetries.elements import identity
 from symgauge.symmetries.examples import RMS
 from symgauge.symmetries.permutations import permutation, signs
-from symgauge.wiring import Norm, Wiring
 
 
 class StreamPermutation(DiscreteSymmetry):
@@ -33,7 +33,7 @@ class StreamPermutation(DiscreteSymmetry):
             return factorial(s.d)
         return factorial(s.d) * (Integer(2) if a.norm == "layer" else Integer(2) ** s.d)
 
-    def sample(self, a: Architecture, w: Wiring, generator: torch.Generator) -> dict[str, Tensor]:
+    def sample(self, a: Architecture, graph: ModelGraph, generator: torch.Generator) -> dict[str, Tensor]:
         flips = signs(a.d_model, generator)
         if a.norm == "layer":
             flips = -torch.ones_like(flips)
@@ -42,11 +42,11 @@ class StreamPermutation(DiscreteSymmetry):
             "signs": torch.ones_like(flips) if self._through_activation(a) else flips,
         }
 
-    def act(self, a: Architecture, w: Wiring, parameters: Roles, element: Roles) -> dict[str, Tensor]:
+    def act(self, a: Architecture, graph: ModelGraph, parameters: Roles, element: Roles) -> dict[str, Tensor]:
         table, roles = parameters["token_table"], dict(parameters)
         # Multiplied by this signed permutation matrix, stream axes move; norms' gains follow without the signs.
         matrix = (identity(a.d_model, table) * element["signs"].to(table).unsqueeze(-1))[:, element["order"]]
-        reads, writes, norms = _stream_roles(w)
+        reads, writes, norms = _stream_roles(graph)
         roles |= {role: matrix.mT @ roles[role] for role in reads}
         for role in (*writes, *(norm.offset for norm in norms if norm.offset is not None)):
             roles[role] = roles[role] @ matrix if roles[role].dim() > 1 else (roles[role].unsqueeze(0) @ matrix)[0]
@@ -58,19 +58,19 @@ class StreamPermutation(DiscreteSymmetry):
         return a.tied and a.head_transform
 
 
-def _stream_roles(w: Wiring) -> tuple[list[str], list[str], list[Norm]]:
+def _stream_roles(graph: ModelGraph) -> tuple[list[str], list[str], list[Norm]]:
     """Roles that read stream coordinates, roles that write them, and norms over them."""
-    reads = [m.weight for branch in w.branches() for m in branch.readers]
-    writers = [m for branch in w.branches() for m in branch.writers]
-    norms = [w.embedding_norm, w.final_norm, *(step.stream_norm for step in w.steps)]
-    norms += [norm for branch in w.branches() for norm in (branch.input_norm, branch.output_norm)]
-    if w.head is not None and w.head.transform is not None:
-        reads.append(w.head.transform.weight)
-        if w.tied:
-            writers.append(w.head.transform)
-            norms.append(w.head.transform_norm)
-    elif w.head is not None and not w.tied:
-        reads.append(w.head.unembedding.weight)
+    reads = [m.weight for branch in graph.branches() for m in branch.readers]
+    writers = [m for branch in graph.branches() for m in branch.writers]
+    norms = [graph.embedding_norm, graph.final_norm, *(step.stream_norm for step in graph.steps)]
+    norms += [norm for branch in graph.branches() for norm in (branch.input_norm, branch.output_norm)]
+    if graph.head is not None and graph.head.transform is not None:
+        reads.append(graph.head.transform.weight)
+        if graph.tied:
+            writers.append(graph.head.transform)
+            norms.append(graph.head.transform_norm)
+    elif graph.head is not None and not graph.tied:
+        reads.append(graph.head.unembedding.weight)
     # A parallel block with one norm hands it to several sublayers; each role moves once.
     writes = [m.weight for m in writers] + [m.bias for m in writers if m.bias is not None]
-    return list(dict.fromkeys(reads)), [*w.tables, *dict.fromkeys(writes)], [n for n in norms if n is not None]
+    return list(dict.fromkeys(reads)), [*graph.tables, *dict.fromkeys(writes)], [n for n in norms if n is not None]

@@ -8,13 +8,13 @@ from sympy import Integer
 from torch import Tensor
 
 from symgauge.architecture import Architecture
+from symgauge.model_graph import ModelGraph
 from symgauge.symmetries.base import Roles, Site, Symmetry, Unseen
 from symgauge.symmetries.citation import Cites
 from symgauge.symmetries.elements import factors
 from symgauge.symmetries.examples import RMS
 from symgauge.symmetries.space import Space
 from symgauge.symmetries.spaces import spaces
-from symgauge.wiring import Wiring
 
 
 class StreamScale(Symmetry):
@@ -26,8 +26,8 @@ class StreamScale(Symmetry):
     source = (Cites("zhang2019rmsnorm", part="the scale of what a norm reads"),)
     example = RMS.replace(epsilon=0.0)
 
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
-        every = spaces(a, w)
+    def sites(self, a: Architecture, graph: ModelGraph) -> Sequence[Site]:
+        every = spaces(a, graph)
         tied = next((space for space in every if any(reader.tied for reader in space.readers)), None)
         return [
             self._site(space, tied if "token_table" in space.tables else None)

@@ -9,6 +9,7 @@ from sympy import Integer
 from torch import Tensor
 
 from symgauge.architecture import Architecture
+from symgauge.model_graph import Attention, ModelGraph
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry
 from symgauge.symmetries.degenerate import DegenerateCase
@@ -17,7 +18,6 @@ from symgauge.symmetries.examples import BLOCK, PLAIN, PRE_LN
 from symgauge.symmetries.gaps import Gap, gaps, open_gap
 from symgauge.symmetries.spaces import spaces, written_scale
 from symgauge.symmetries.value_constants import through_heads
-from symgauge.wiring import Attention, Wiring
 
 
 class _GapFamily(Symmetry):
@@ -26,11 +26,11 @@ class _GapFamily(Symmetry):
     def opening(self) -> bool:
         raise NotImplementedError
 
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
+    def sites(self, a: Architecture, graph: ModelGraph) -> Sequence[Site]:
         found = []
-        for space in spaces(a, w):
+        for space in spaces(a, graph):
             # Where only LayerNorms read, every constant moves along 1 alone: the writers' mean has that already.
-            for position, gap in gaps(a, w, space):
+            for position, gap in gaps(a, graph, space):
                 count, size = (0, Integer(0)) if space.centred(position) else gap.size()
                 if count and (gap.opening and space.source is not None) == self.opening():
                     layer = s.layer_of(space.moments[position].constants[0].roles[0])
@@ -132,16 +132,16 @@ class SuccessiveValueBiasShift(Symmetry):
         ),
     )
 
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
+    def sites(self, a: Architecture, graph: ModelGraph) -> Sequence[Site]:
         if a.attention != "softmax" or not a.value_bias:
             return []
-        values = {sub.output.weight: sub.value.bias for sub in w.sublayers() if isinstance(sub, Attention)}
+        values = {sub.output.weight: sub.value.bias for sub in graph.sublayers() if isinstance(sub, Attention)}
         found = []
-        for space in spaces(a, w):
+        for space in spaces(a, graph):
             for position, moment in enumerate(space.moments):
                 outputs = [m.weight for m in moment.writers if m.weight in values]
                 if outputs and not moment.constants:
-                    gap = open_gap(a, w, space, position)
+                    gap = open_gap(a, graph, space, position)
                     if gap.size()[0] == space.width:
                         found.append(self._site(a, gap, outputs[0], str(values[outputs[0]])))
         return found

@@ -8,23 +8,23 @@ from sympy import Integer
 from torch import Tensor
 
 from symgauge.architecture import Architecture
+from symgauge.model_graph import ModelGraph
 from symgauge.symmetries.base import Output, Roles, Site, Symmetry, Unseen
 from symgauge.symmetries.elements import shifts
 from symgauge.symmetries.examples import PRE_LN
 from symgauge.symmetries.gaps import Gap
 from symgauge.symmetries.space import Constant
 from symgauge.symmetries.spaces import norm_before_head, spaces
-from symgauge.wiring import Wiring
 
 
-def _token_gap(a: Architecture, w: Wiring) -> tuple[Gap, Constant | None]:
+def _token_gap(a: Architecture, graph: ModelGraph) -> tuple[Gap, Constant | None]:
     """What a shift of a tied token table meets on the stream, and another table that takes it back at once."""
-    stream = spaces(a, w)[0]
+    stream = spaces(a, graph)[0]
     token = Constant(("token_table",), True, a.embedding_scale)
     first, *later = stream.moments
     if first.constants:
-        return Gap(a, w, stream, token, first.constants[0], []), first.constants[0]
-    gap = Gap(a, w, stream, token, None, [first])
+        return Gap(a, graph, stream, token, first.constants[0], []), first.constants[0]
+    gap = Gap(a, graph, stream, token, None, [first])
     for moment in later:
         if moment.constants:
             gap.then = moment.constants[0]
@@ -43,10 +43,10 @@ class TiedEmbeddingShift(Symmetry):
     outputs = ("probabilities",)
     example = PRE_LN.replace(tied=True)
 
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
-        if not w.tied or a.logit_softcap is not None:
+    def sites(self, a: Architecture, graph: ModelGraph) -> Sequence[Site]:
+        if not graph.tied or a.logit_softcap is not None:
             return []
-        gap, _ = _token_gap(a, w)
+        gap, _ = _token_gap(a, graph)
         count, size = gap.size()
         if count == 0:
             return []
@@ -76,11 +76,11 @@ class TiedLayerNormOutputMean(Symmetry):
             output == "probabilities" and TiedEmbeddingShift().applies(a, "probabilities")
         )
 
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
-        if not w.tied or w.head is None:
+    def sites(self, a: Architecture, graph: ModelGraph) -> Sequence[Site]:
+        if not graph.tied or graph.head is None:
             return []
-        norm, bias = norm_before_head(a, w), w.head.unembedding.bias
-        gap, _ = _token_gap(a, w)
+        norm, bias = norm_before_head(a, graph), graph.head.unembedding.bias
+        gap, _ = _token_gap(a, graph)
         if norm is None or norm.kind != "layer" or gap.size()[0] < a.d_model:
             return []
         if norm.offset is not None and bias is None:

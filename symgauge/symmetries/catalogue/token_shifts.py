@@ -11,21 +11,21 @@ import torch
 from torch import Tensor
 
 from symgauge.architecture import Architecture
+from symgauge.model_graph import Attention, ModelGraph
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry, Unseen
 from symgauge.symmetries.elements import inverse, shifts
 from symgauge.symmetries.examples import PLAIN
 from symgauge.symmetries.softmax import constant_keys_unseen, unseen_key_channels
-from symgauge.wiring import Attention, Wiring
 
 TABLE = "token_table"
 
 
-def first_attention(a: Architecture, w: Wiring) -> Attention | None:
+def first_attention(a: Architecture, graph: ModelGraph) -> Attention | None:
     """The attention that reads independent token rows and nothing else, without biases to shift; None if none does."""
-    first = next(w.sublayers(), None)
+    first = next(graph.sublayers(), None)
     biased = a.query_bias or a.key_bias or a.value_bias or a.output_bias
-    plain = w.tables == (TABLE,) and not w.tied and a.norm == "none" and a.attention == "softmax" and not biased
+    plain = graph.tables == (TABLE,) and not graph.tied and a.norm == "none" and a.attention == "softmax" and not biased
     return first if plain and isinstance(first, Attention) and a.vocabulary <= a.d_model else None
 
 
@@ -44,8 +44,8 @@ class TokenKeyShift(Symmetry):
     )
     example = PLAIN.replace(vocabulary=4)
 
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
-        attention = first_attention(a, w)
+    def sites(self, a: Architecture, graph: ModelGraph) -> Sequence[Site]:
+        attention = first_attention(a, graph)
         if attention is None or len(unseen_key_channels(a, attention.rotary)) < a.d_k:
             return []
         key, shape = attention.key.weight, (a.groups, 1, a.d_k)
@@ -68,9 +68,9 @@ class TokenValueShift(Symmetry):
     )
     example = PLAIN.replace(vocabulary=4)
 
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
-        attention = first_attention(a, w)
-        alone = len(w.steps) > 0 and len(w.steps[0].branches) == 1
+    def sites(self, a: Architecture, graph: ModelGraph) -> Sequence[Site]:
+        attention = first_attention(a, graph)
+        alone = len(graph.steps) > 0 and len(graph.steps[0].branches) == 1
         if attention is None or not (a.residual and alone):
             return []
         value, output, shape = attention.value.weight, attention.output.weight, (a.groups, 1, a.d_v)

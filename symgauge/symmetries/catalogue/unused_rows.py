@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 from symgauge.architecture import Architecture
+from symgauge.model_graph import ModelGraph
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry, Unseen
 from symgauge.symmetries.elements import shifts
 from symgauge.symmetries.examples import POST_LN, PRE_LN
-from symgauge.wiring import Wiring
 
 
 class UnusedTokenTypes(Symmetry):
@@ -20,9 +20,9 @@ class UnusedTokenTypes(Symmetry):
     title = "Rows of the token-type table other than the first are never read when every token has type 0."
     example = POST_LN.replace(token_types=2)
 
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
+    def sites(self, a: Architecture, graph: ModelGraph) -> Sequence[Site]:
         rows = a.token_types - 1
-        if rows < 1 or "type_table" not in w.tables:
+        if rows < 1 or "type_table" not in graph.tables:
             return []
 
         def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
@@ -41,9 +41,9 @@ class UnusedPositions(Symmetry):
     title = "Rows of the position table before the first position's are never read."
     example = PRE_LN.replace(unused_positions=2)
 
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
+    def sites(self, a: Architecture, graph: ModelGraph) -> Sequence[Site]:
         rows = a.unused_positions
-        if not rows or "unused_positions" not in w.shapes:
+        if not rows or "unused_positions" not in graph.shapes:
             return []
 
         def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:

@@ -9,6 +9,7 @@ from sympy import Integer
 from torch import Tensor
 
 from symgauge.architecture import Architecture
+from symgauge.model_graph import Attention, Branch, ModelGraph, Norm, Step
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry, Unseen
 from symgauge.symmetries.constants import moved
@@ -17,7 +18,6 @@ from symgauge.symmetries.examples import ATTENTION
 from symgauge.symmetries.space import Constant
 from symgauge.symmetries.spaces import constants_of, spaces
 from symgauge.symmetries.value_constants import offsets_read, stacked_output, through_heads, with_values
-from symgauge.wiring import Attention, Branch, Norm, Step, Wiring
 
 
 class ValueBias(Symmetry):
@@ -29,14 +29,14 @@ class ValueBias(Symmetry):
     )
     example = ATTENTION.replace(value_bias=True, output_bias=True)
 
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
+    def sites(self, a: Architecture, graph: ModelGraph) -> Sequence[Site]:
         if a.attention != "softmax" or a.latent is not None:
             return []
-        sources = {} if a.value_bias else offsets_read(a, w)
-        moments = [(space.centred(i), m) for space in spaces(a, w) for i, m in enumerate(space.moments)]
+        sources = {} if a.value_bias else offsets_read(a, graph)
+        moments = [(space.centred(i), m) for space in spaces(a, graph) for i, m in enumerate(space.moments)]
         centred = {m.weight for unseen, moment in moments if unseen for m in moment.writers}
         found = []
-        for step in w.steps:
+        for step in graph.steps:
             for branch in step.branches:
                 for sub in branch.sublayers:
                     if not isinstance(sub, Attention):

@@ -9,6 +9,7 @@ from sympy import Integer
 from torch import Tensor
 
 from symgauge.architecture import Architecture
+from symgauge.model_graph import Attention, ModelGraph, Norm
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry
 from symgauge.symmetries.elements import inverse, shifts
@@ -16,7 +17,6 @@ from symgauge.symmetries.examples import BLOCK
 from symgauge.symmetries.gaps import Gap, open_gap
 from symgauge.symmetries.spaces import spaces, written_scale
 from symgauge.symmetries.value_constants import offsets_read, stacked_output, with_values
-from symgauge.wiring import Attention, Norm, Wiring
 
 
 class ValueMeanShift(Symmetry):
@@ -29,13 +29,13 @@ class ValueMeanShift(Symmetry):
     after = ("value-bias", "layernorm-output-mean", "layernorm-input-mean")
     example = BLOCK.replace(output_bias=False)
 
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
+    def sites(self, a: Architecture, graph: ModelGraph) -> Sequence[Site]:
         if a.attention != "softmax" or a.latent is not None or a.groups * a.d_v < a.d_model:
             return []
-        attentions = {sub.output.weight: sub for sub in w.sublayers() if isinstance(sub, Attention)}
-        offsets = {} if a.value_bias else offsets_read(a, w)
+        attentions = {sub.output.weight: sub for sub in graph.sublayers() if isinstance(sub, Attention)}
+        offsets = {} if a.value_bias else offsets_read(a, graph)
         found = []
-        for space in spaces(a, w):
+        for space in spaces(a, graph):
             writers: list[tuple[int, Attention, Norm | None]] = []
             for position, moment in enumerate(space.moments):
                 here = [attentions[m.weight] for m in moment.writers if m.weight in attentions]
@@ -44,7 +44,7 @@ class ValueMeanShift(Symmetry):
                 if here and not moment.constants and not space.centred(position) and (a.value_bias or norm):
                     writers.append((position, here[0], norm))
             for number, (position, sub, norm) in enumerate(writers):
-                gap, involved = open_gap(a, w, space, position), [(sub, norm, 1)]
+                gap, involved = open_gap(a, graph, space, position), [(sub, norm, 1)]
                 size = gap.size()[0]
                 if gap.then is None and space.taken and number + 1 < len(writers):
                     # No bias comes: the next layer's values take away what these have written.

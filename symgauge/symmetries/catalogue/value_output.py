@@ -10,6 +10,7 @@ from sympy import Expr
 from torch import Tensor
 
 from symgauge.architecture import Architecture
+from symgauge.model_graph import Attention, LatentAttention, Map, ModelGraph
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry
 from symgauge.symmetries.citation import Cites
@@ -17,7 +18,6 @@ from symgauge.symmetries.elements import full_pattern, invertible, near_identity
 from symgauge.symmetries.examples import ATTENTION
 from symgauge.symmetries.heads import per_head, times
 from symgauge.symmetries.seen import beyond_bases, seen_by_readers, seen_of_writers
-from symgauge.wiring import Attention, LatentAttention, Map, Wiring
 
 
 @dataclass(frozen=True)
@@ -29,18 +29,18 @@ class Values:
     copies: int
     count: Expr
 
-    def beyond_bases(self, a: Architecture, w: Wiring) -> int:
+    def beyond_bases(self, a: Architecture, graph: ModelGraph) -> int:
         """What is free beyond changes of basis for one matrix, as in :func:`seen.beyond_bases`."""
-        seen = seen_by_readers(a, w)[self.value.weight]
+        seen = seen_by_readers(a, graph)[self.value.weight]
         # Softmax weights sum to one: a constant in all values is one constant on the stream, and not read channel-wise.
         rows = seen.linear + (seen.constant and a.attention == "linear")
-        return beyond_bases(rows, a.d_v, a.heads // self.copies * seen_of_writers(a, w)[self.output])
+        return beyond_bases(rows, a.d_v, a.heads // self.copies * seen_of_writers(a, graph)[self.output])
 
 
-def value_maps(a: Architecture, w: Wiring) -> list[Values]:
+def value_maps(a: Architecture, graph: ModelGraph) -> list[Values]:
     """The values of every attention layer."""
     found = []
-    for sub in w.sublayers():
+    for sub in graph.sublayers():
         if isinstance(sub, Attention):
             found.append(Values(sub.value, sub.output.weight, a.groups, s.g))
         elif isinstance(sub, LatentAttention):
@@ -58,10 +58,10 @@ class ValueOutput(Symmetry):
     after = ("value-bias", "layernorm-output-mean", "layernorm-input-mean")
     example = ATTENTION
 
-    def sites(self, a: Architecture, w: Wiring) -> Sequence[Site]:
-        return [self._site(a, w, values) for values in value_maps(a, w)]
+    def sites(self, a: Architecture, graph: ModelGraph) -> Sequence[Site]:
+        return [self._site(a, graph, values) for values in value_maps(a, graph)]
 
-    def _site(self, a: Architecture, w: Wiring, values: Values) -> Site:
+    def _site(self, a: Architecture, graph: ModelGraph, values: Values) -> Site:
         pattern, copies = full_pattern(a.d_v), values.copies
 
         def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
@@ -69,5 +69,5 @@ class ValueOutput(Symmetry):
             inverse = per_head(a, torch.linalg.inv(matrices), copies)
             return {values.output: inverse @ roles[values.output], **times(values.value, roles, matrices)}
 
-        size, coordinates = values.count * (s.d_v**2 + min(0, values.beyond_bases(a, w))), copies * a.d_v**2
+        size, coordinates = values.count * (s.d_v**2 + min(0, values.beyond_bases(a, graph))), copies * a.d_v**2
         return Site(s.layer_of(values.output), size, coordinates, act, invertible(pattern, copies))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from symgauge.architecture import Architecture
-from symgauge.wiring import wire
+from symgauge.model_graph import graph_of
 from symgauge.zoo.parts.entries import Assignment, Entries, heads_in
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def layout(
     attention = attention or separate()
 
     def slots(a: Architecture, entries: Entries) -> dict[str, Slot]:
-        to, shapes = Assignment(entries, transposed=transposed, gain_shift=gain_shift), wire(a).shapes
+        to, shapes = Assignment(entries, transposed=transposed, gain_shift=gain_shift), graph_of(a).shapes
         for layer in range(a.layers):
             role, module = f"layers.{layer}", f"{block}.{layer}"
             for norm, name in norms.items():

@@ -1,4 +1,4 @@
-"""From an architecture to its named parameter tensors and how they are wired: who reads a norm, who writes the stream.
+"""From an architecture to its named parameter tensors and its graph: who reads a norm, who writes the stream.
 
 A *role* is a parameter tensor in canonical shape, row-vector convention (y = x W + b): queries (h, d_model, d_k), keys
 (g, d_model, d_k), values (g, d_model, d_v), outputs (h, d_v, d_model), linear maps (in, out), tables (rows, d_model).
@@ -165,7 +165,7 @@ class Head:
 
 
 @dataclass(frozen=True)
-class Wiring:
+class ModelGraph:
     """What a symmetry family needs to know of a model: role shapes, and the order in which the stream meets them."""
 
     shapes: dict[str, tuple[int, ...]]
@@ -194,7 +194,7 @@ class Wiring:
 
 @dataclass
 class _Builder:
-    """Collects role shapes while the wiring is laid out."""
+    """Collects role shapes while the graph is laid out."""
 
     a: Architecture
     shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
@@ -295,7 +295,7 @@ class _Builder:
             post = self.norm(f"{name}.norm_{index + 1}") if has_norm and after else None
             yield Step((Branch((sublayer,), inner, outer),), post)
 
-    def wiring(self) -> Wiring:
+    def graph(self) -> ModelGraph:
         a = self.a
         tables = []
         if a.is_model:
@@ -319,16 +319,16 @@ class _Builder:
             # A tied head reads the transpose of the token table and has no weight role of its own.
             weight = "token_table" if a.tied else self.role("unembedding.weight", a.d_model, a.vocabulary)
             head = Head(Map(weight, bias), transform, transform_norm)
-        return Wiring(self.shapes, tuple(tables), steps, embedding_norm, final_norm, head, a.tied)
+        return ModelGraph(self.shapes, tuple(tables), steps, embedding_norm, final_norm, head, a.tied)
 
 
-def wire(architecture: Architecture) -> Wiring:
-    """Lay out the roles of an architecture and their wiring.
+def graph_of(architecture: Architecture) -> ModelGraph:
+    """The roles of an architecture and its model graph.
 
     Example:
         >>> import symgauge
         >>> a = symgauge.Architecture(d_model=4, heads=2, d_k=3, d_v=2, groups=1)
-        >>> for role, shape in symgauge.wire(a).shapes.items():
+        >>> for role, shape in symgauge.graph_of(a).shapes.items():
         ...     print(role, shape)
         ...
         layers.0.attention.query.weight (2, 4, 3)
@@ -336,12 +336,12 @@ def wire(architecture: Architecture) -> Wiring:
         layers.0.attention.value.weight (1, 4, 2)
         layers.0.attention.output.weight (2, 2, 4)
     """
-    wiring = _wired(architecture)
+    graph = _built(architecture)
     # All but this dict is immutable, so a caller may do with it as it likes.
-    return replace(wiring, shapes=dict(wiring.shapes))
+    return replace(graph, shapes=dict(graph.shapes))
 
 
-# Every family asks for it, and equal architectures have equal wirings.
+# Every family asks for it, and equal architectures have equal graphs.
 @lru_cache(maxsize=64)
-def _wired(architecture: Architecture) -> Wiring:
-    return _Builder(architecture).wiring()
+def _built(architecture: Architecture) -> ModelGraph:
+    return _Builder(architecture).graph()

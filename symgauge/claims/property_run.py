@@ -11,7 +11,7 @@ LONGEST = 400
 
 
 @dataclass(frozen=True)
-class Trial:
+class PropertyRun:
     """What a property run came to: whether it passed, on how many examples, and the smallest failing one found.
 
     seed: what Hypothesis drew from, None where the profile is deterministic.
@@ -19,8 +19,8 @@ class Trial:
     Example:
         >>> from hypothesis import strategies as st
         >>> from symgauge.claims import for_all
-        >>> trial = for_all(lambda n: n * n >= n, n=st.integers(), examples=20)
-        >>> trial.passed, trial.cases, trial.counterexample
+        >>> property_run = for_all(lambda n: n * n >= n, n=st.integers(), examples=20)
+        >>> property_run.passed, property_run.cases, property_run.counterexample
         (True, 20, '')
     """
 
@@ -30,7 +30,7 @@ class Trial:
     seed: int | None = None
 
 
-def for_all(check: Callable[..., object], *, examples: int | None = None, **strategies: Any) -> Trial:
+def for_all(check: Callable[..., object], *, examples: int | None = None, **strategies: Any) -> PropertyRun:
     """Try `check` on drawn arguments; it fails by returning False or by an AssertionError.
 
     strategies: a Hypothesis strategy per argument of `check`. examples: how many; by default the profile's number.
@@ -69,8 +69,8 @@ def for_all(check: Callable[..., object], *, examples: int | None = None, **stra
     try:
         run()
     except AssertionError:
-        return Trial(False, passed, f"`{failing}`", seed)
-    return Trial(True, passed, seed=seed)
+        return PropertyRun(False, passed, f"`{failing}`", seed)
+    return PropertyRun(True, passed, seed=seed)
 
 
 def _expression(value: Any) -> str:
