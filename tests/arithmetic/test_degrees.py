@@ -42,14 +42,14 @@ DEGREES: dict[str, tuple[Callable[[Tensor], Tensor], int, int]] = {
     "silu": (F.silu, 1 + 1, 1 + 2),
     "attention": (lambda x: (x @ x.mT).softmax(-1) @ x, 1 + 1, 1 + (1 + 3)),
 }
-"""(function, degree, slope): of f(u) the slope is that of u and the degree of f′; of a product both add up."""
+"""(function, degree, derivative degree): of f(u) that is that of u and the degree of f′; of a product both add up."""
 
 
 @pytest.mark.parametrize("name", DEGREES)
 def test_degrees_add_up(name: str) -> None:
-    run, degree, slope = DEGREES[name]
+    run, degree, derivative = DEGREES[name]
     calculus = Calculus(FiniteField(DEFAULT_PRIMES[0]))
     with torch.no_grad():
         y = run(wrap(calculus.variable(X.clone()), calculus))
     assert isinstance(y, WrapperTensor)
-    assert (y.element.degree, y.element.slope, y.element.depends) == (degree, slope, degree > 0)
+    assert (y.element.degree, y.element.derivative_degree, y.element.depends) == (degree, derivative, degree > 0)
