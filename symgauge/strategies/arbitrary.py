@@ -23,6 +23,11 @@ def arbitrary_architecture(seed: int, max_parameters: int = MAX_PARAMETERS) -> A
 
     What exceeds ``max_parameters`` is drawn again; as small sizes fit more often, larger ones are listed more often.
     Constants without influence on symmetries, and the name, are left alone.
+
+    Example:
+        >>> from symgauge.strategies import arbitrary_architecture
+        >>> arbitrary_architecture(3) == arbitrary_architecture(3)
+        True
     """
     draw = _Draw(Random(seed))
     while True:

@@ -99,8 +99,8 @@ def test_a_preset_is_counted_at_full_size(account) -> None:
 def test_degenerate_sizes_are_named(account) -> None:
     found = symgauge.account("mine.py:few")
     assert found.unexplained > 0
-    assert "sequences (or windows) of one or two positions do not show all of attention" in found.possible_reasons
-    assert "possible reason: sequences (or windows) of one or two" in account("mine.py:few").stdout
+    assert "tokens and positions are too few for contexts that show all parameters" in found.possible_reasons
+    assert "possible reason: tokens and positions are too few" in account("mine.py:few").stdout
 
 
 def test_a_forgotten_family_shows_up_as_unexplained(account, monkeypatch) -> None:
