@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import torch
 from hypothesis import strategies as st
-from symgauge.grouping import wire
 
 from proofs_checks.gauge.relabelings import (
     EnumeratedLayer,
@@ -18,6 +17,7 @@ from proofs_checks.support.algebra import group
 from symgauge import strategies as sg
 from symgauge.architecture import Architecture, Rotary
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal, for_all
+from symgauge.model_graph import graph_of
 from symgauge.models.reference import random_parameters
 from symgauge.numeric import assert_changes, measure_invariance, random_inputs
 from symgauge.symmetries.catalogue.head_permutation import HeadPermutation
@@ -63,12 +63,12 @@ def test_discrete_part(evidence: EvidenceLog) -> None:
 
     def keeps(a: Architecture, seed: int) -> bool:
         nonlocal worst, weakest
-        w = wire(a)
-        element = family.sample(a, w, torch.Generator().manual_seed(seed))
+        graph = graph_of(a)
+        element = family.sample(a, graph, torch.Generator().manual_seed(seed))
         roles, x = random_parameters(a, seed), random_inputs(a, seed)
-        found = measure_invariance(a, roles, lambda r, e: family.act(a, w, r, e), element, x)
+        found = measure_invariance(a, roles, lambda r, e: family.act(a, graph, r, e), element, x)
         worst = max(worst, found.ratio)
-        values = family.act(a, w, roles, element)["layers.0.attention.value.weight"]
+        values = family.act(a, graph, roles, element)["layers.0.attention.value.weight"]
         if not torch.equal(values, roles["layers.0.attention.value.weight"]):
             weakest = min(weakest, assert_changes(a, roles, {"layers.0.attention.value.weight": values}, x))
         return found.holds

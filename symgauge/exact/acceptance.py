@@ -130,7 +130,7 @@ class Acceptance:
         return self._choose(wanted)
 
     @property
-    def blind(self) -> bool:
+    def misses_a_token(self) -> bool:
         """Whether some token could not be looked at once, though long sought, so that its embedding looks free."""
         return any(not self._found[v] for v in self._given_up)
 

@@ -103,7 +103,7 @@ class _Search:
             fruitless = added >= _EXTRA and not gained
             spare = min(_SPARE, self.acceptance.available // 4)
             wanted = max(2, math.ceil(_EXTRA * rows.positions / rows.rows), int(_FURTHER * rows.positions), spare)
-        self.saturated = self.rank == self.columns or not self.acceptance.blind
+        self.saturated = self.rank == self.columns or not self.acceptance.misses_a_token
 
     def cross(self) -> None:
         """Add inputs that put units of a piecewise function on a side where they were rarely, while there are any."""
