@@ -91,7 +91,7 @@ def test_other_heads_contribute(evidence: EvidenceLog) -> None:
         on="correction",
     )
     evidence.control(
-        r"that is not $O(\varepsilon)$: for $n = 2$, $X = N_j = I_2$ it is the all-$\frac12$ matrix",
+        r"that is not $O(\varepsilon)$: for $n = 2$, $X = N_j = I_2$ it is the matrix of all $\frac12$",
         softmax_of(sp.zeros(2)) == sp.ones(2) / 2,
         kind="exact",
     )
