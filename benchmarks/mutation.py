@@ -54,6 +54,8 @@ PATIENCE, AT_LEAST = 4, 20
 """A mutant has that many times what its tests take, and so many seconds, before it counts as one that never ends."""
 ASLEEP = 20
 """How much longer that may last on a busy machine."""
+MEMORY = 6 << 30
+"""Bytes that a mutant may take, so that one that asks for all there is fails alone."""
 KILLED, ENDLESS, SURVIVED, UNSEEN, EQUIVALENT = "killed", "killed by time", "survived", "no test runs it", "equivalent"
 PASSED, FAILED, NOT_SWAPPED = 0, 1, 64
 
@@ -139,6 +141,7 @@ def _forked(work: Callable[[], int], seconds: int | None = None) -> int | None:
     def limited() -> None:
         if seconds is not None:
             resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+            resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
         sys.exit(work())
 
     process = multiprocessing.get_context("fork").Process(target=limited)
