@@ -9,6 +9,7 @@ import sympy as sp
 
 from proofs_checks.manifolds.algebra import commutators as c
 from proofs_checks.manifolds.exact_instances import instance
+from proofs_checks.manifolds.reported import DEFECT
 from proofs_checks.support.symbolic_evidence import proves
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.profiles import scale
@@ -106,7 +107,7 @@ def test_defect_has_a_unit(evidence: EvidenceLog) -> None:
         _leading(a, b, point, 1) == _leading(a, b, point, 3),
         on="correction",
     )
-    spike = 175
+    spike = DEFECT[1]
     lengths = [sp.Rational(1, 1000) * value for value in (1, sp.Rational(1, 10))]
     evidence.exact(
         r"$D = 175$ with $\eta = 10^{-3}$ and gradients of length 1 or 0.1: $\|\delta\|$ over a step is 0.175 or "

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from proofs_checks.manifolds.recorded_results import SCALES, measured, table, where
-from proofs_checks.manifolds.reported import ABSTRACT
-from symgauge.claims import EvidenceLog, checks
+from proofs_checks.manifolds.reported import ABSTRACT, FILES, FILES_NEEDED
+from symgauge.claims import EvidenceLog, at_least, checks, equal
 
 
 @checks("feed-forward")
@@ -49,8 +49,13 @@ def test_multiplication(evidence: EvidenceLog) -> None:
 
 @checks("available")
 def test_available(evidence: EvidenceLog) -> None:
-    searched = {
-        "where code is": ("code", "repository", "github"),
-        "where data is": ("data", "available"),
-    }
-    evidence.not_stated(ABSTRACT, searched, there="modular arithmetic tasks", part="the abstract")
+    lacking = [name for name in FILES_NEEDED if name not in FILES]
+    evidence.audit(
+        "files that the code imports or reads and no commit of the repository has",
+        on="reproduction",
+        figures={"files": equal(lacking, [])},
+        cases=len(FILES_NEEDED),
+    )
+    evidence.control(
+        "not all are lacking", kind="audit", figures={"there": at_least(len(FILES_NEEDED) - len(lacking), 1)}
+    )

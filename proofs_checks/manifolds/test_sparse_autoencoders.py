@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from proofs_checks.manifolds import reported
 from proofs_checks.manifolds.marked_sum import AttentionOnly, MarkedSum, Sizes
 from proofs_checks.manifolds.recorded_results import SCALES, measured, table, where
 from symgauge.claims import EvidenceLog, at_least, checks, equal
@@ -70,8 +71,11 @@ def test_ablation_is_not_read(evidence: EvidenceLog) -> None:
 
 @checks("abs-autoencoder")
 def test_autoencoder_text(evidence: EvidenceLog) -> None:
-    evidence.audit("text: ReLU with L1; code: top-k with 16 of 256 latents, no penalty on them", False)
-    evidence.audit("text: largest effect early; README of the repository: largest sensitivity mid-training", False)
+    for what, said in (("autoencoder", reported.AUTOENCODER), ("the effect is largest", reported.ABLATION_MOST)):
+        evidence.audit(f"{what}: as {' and '.join(said)} have it", figures={what: equal(*said.values())})
+    evidence.control(
+        "that the effect is small both say", kind="audit", figures={"effect": equal(*reported.ABLATION_SIZE.values())}
+    )
 
 
 @checks("marker-latents")
