@@ -175,5 +175,6 @@ def test_null_dimensions_of_the_non_square_configurations(evidence: EvidenceLog)
 @checks("tab1-A2")
 def test_canonical_dimensions(evidence: EvidenceLog) -> None:
     others = [name for name, (sizes, _) in TABLE_6.items() if sizes.h * sizes.d_v != sizes.d_model]
-    evidence.audit("the example", figures={"width": equal(12 * 64, 768)})
+    example = TABLE_6["GPT-2"][0]
+    evidence.audit("the example, GPT-2", figures={"width": equal(example.h * example.d_v, example.d_model)})
     evidence.audit("every row of Table 6", figures={"rows that violate it": equal(others, [])}, cases=len(TABLE_6))

@@ -67,6 +67,11 @@ def test_error_range(evidence: EvidenceLog) -> None:
         figures={"maximum": at_most(float(largest), 5.28e-15)},
         cases=len(IN_GROUP),
     )
+    evidence.control(
+        "the maximum of Table 2 alone is the one reported",
+        kind="audit",
+        figures={"maximum": equal(max((IN_GROUP[name] for name in TABLE_2), key=exact), "5.28e-15")},
+    )
     evidence.audit(
         "extremes of the tables",
         on="correction",
@@ -78,6 +83,13 @@ def test_error_range(evidence: EvidenceLog) -> None:
 def test_error_band_of_the_sectors(evidence: EvidenceLog) -> None:
     query_key = epsilons(TABLE_3["QK only"][0])
     evidence.audit("largest query-key error of Table 3", figures={"ε": at_least(round(query_key, 2), 10)})
+    value_output = epsilons(TABLE_3["VO only"][0])
+    evidence.control(
+        "the largest value-output error lies in the band",
+        10 <= value_output <= 25,
+        kind="audit",
+        figures={"ε": round(value_output, 2)},
+    )
     evidence.audit("the same, rounded", on="correction", figures={"ε": equal(f"{query_key:.1f}", "2.5")})
 
 
@@ -85,7 +97,12 @@ def test_error_band_of_the_sectors(evidence: EvidenceLog) -> None:
 def test_changes_of_order_one(evidence: EvidenceLog) -> None:
     medians = {name: at_least(float(median), 0.1) for name, (median, _, _) in TABLE_4.items()}
     evidence.audit("medians of Table 4", figures=medians, cases=len(medians))
-    median, _, maximum = TABLE_4["Non-commuting (RoPE)"]
+    named = "Non-commuting (RoPE)"
+    others = min(float(median) for name, (median, _, _) in TABLE_4.items() if name != named)
+    evidence.control(
+        "the medians of the other rows are of order one", kind="audit", figures={"least": at_least(others, 0.1)}
+    )
+    median, _, maximum = TABLE_4[named]
     small = {"median": at_most(float(median), 0.035), "maximum": at_most(float(maximum), 0.065)}
     evidence.audit("that row", on="correction", figures=small)
 

@@ -13,7 +13,7 @@ from proofs_checks.gauge.experiments.normality import normality
 from proofs_checks.gauge.experiments.table_8 import separate
 from proofs_checks.gauge.goodness_of_fit import anderson_darling, kolmogorov_smirnov, lilliefors, shapiro_wilk
 from proofs_checks.gauge.reported import PERCENTILES, TABLE_2, TABLE_8, interval
-from symgauge.claims import EvidenceLog, at_least, at_most, checks
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.experiments.deciding import record_outcome
 from symgauge.experiments.suite import Setting
 
@@ -109,6 +109,10 @@ def test_percentiles_against_table_2(evidence: EvidenceLog) -> None:
         "largest possible share of errors below the reported median", figures={"share": at_least(share, 0.5)}
     )
     evidence.audit("the same share", on="correction", figures={"share": at_most(share, 0.48)})
+    largest = max((maximum for maximum, _, _ in TABLE_2.values()), key=float)
+    evidence.control(
+        "the reported maximum is that of Table 2", kind="audit", figures={"maximum": equal(PERCENTILES[100], largest)}
+    )
     record_outcome(evidence)
 
 

@@ -45,9 +45,15 @@ def test_permutations(evidence: EvidenceLog) -> None:
         cases=len(known),
     )
     evidence.control("one tensor put back", moved, figures={"smallest change": at_least(broken, 1e-4)})
+    equal_neurons = {role: torch.zeros_like(value) for role, value in roles.items()}
+    elsewhere = []
+    for family in known.values():
+        after = family.act(a, graph_of(a), equal_neurons, family.sample(a, graph_of(a), generator))
+        elsewhere.append(any(not torch.equal(after[role], value) for role, value in equal_neurons.items()))
     evidence.exact(
-        "with equal neurons",
-        False,
+        "with equal neurons and heads drawn elements lead to other parameters",
+        all(elsewhere),
+        cases=len(elsewhere),
         counterexample=r"all parameters zero: every permutation fixes $\theta$, the factor is 1",
     )
 
