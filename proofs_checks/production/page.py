@@ -16,7 +16,7 @@ COLUMNS = ("sizes", "parameters", "rank", "nullity", "unexplained", "probes", "f
 _INTRODUCTION = """\
 How many directions in parameter space leave every logit of a model unchanged, at a generic point. The paper's count is
 that of Corollary 3.7, $h(d_k^2 + d_v^2)$ per layer, and of Corollary 3.4 where heads share keys and values ($g$ for
-$h$) or turn with RoPE ($d_k$ for $d_k^2$). The true count is a polynomial in the sizes of the architecture, the sum
+$h$) or turn with RoPE ($d_k$ for $d_k^2$). The formula is a polynomial in the sizes of the architecture, the sum
 over all known symmetry families, each counting what those above it do not give.
 
 That nothing else is free is measured, in exact arithmetic, on small instances of the same architecture: our reference
@@ -37,7 +37,7 @@ def page(ledger: Ledger) -> str:
         md.text(_INTRODUCTION),
         "## At a glance",
         md.table(
-            ["model", "parameters", "paper's count", "true count", "of the parameters", "true / paper", "verdict"],
+            ["model", "parameters", "paper's count", "formula", "of the parameters", "formula / paper", "verdict"],
             [_glance(entry) for entry in entries],
             right=range(1, 6),
         ),
@@ -72,12 +72,12 @@ def _model(entry: Entry) -> str:
 
 
 def _glance(entry: Entry) -> list[str]:
-    parameters, paper, true = (_number(entry, name) for name in ("parameters", PAPER, "dimension"))
+    parameters, paper, ours = (_number(entry, name) for name in ("parameters", PAPER, "dimension"))
     link, verdict = f"[{_model(entry)}](#{entry.claim.name})", _verdict(entry)
     if not parameters or not paper:
         return [link, "", "", "", "", "", verdict]
     return [
-        link, f"{parameters:,}", f"{paper:,}", f"{true:,}", f"{100 * true / parameters:.3f} %", f"{true / paper:.2f}",
+        link, f"{parameters:,}", f"{paper:,}", f"{ours:,}", f"{100 * ours / parameters:.3f} %", f"{ours / paper:.2f}",
         verdict,
     ]  # fmt: skip
 
@@ -96,7 +96,7 @@ def _section(group: Sequence[Entry]) -> str:
         f"## {', '.join(_model(entry) for entry in group)}",
         md.text(first.claim.place.split(": ", 1)[-1] + "."),
         "\n".join(f"- {md.text(entry.claim.statement)} Verdict: {_verdict(entry)}." for entry in group),
-        f"True count: {md.text(str(formula))}" if formula else "",
+        f"Formula: {md.text(str(formula))}" if formula else "",
         _families(group),
         _instances(first),
         *(f"{reason}" for entry in group if not entry.agrees for reason in _reasons(entry)),

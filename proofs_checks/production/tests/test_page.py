@@ -33,7 +33,7 @@ def test_models_are_ordered_by_size_and_share_a_section() -> None:
     assert "## Beta, Alpha\n\nsome parts." in text
     assert "| `query-key` | 18 | 18 |" in text
     assert "| all | 30 | 30 |" in text
-    assert text.count("True count: $L d$") == 1
+    assert text.count("Formula: $L d$") == 1
     assert "| one layer | $d = 3$ | 50 |  | 9 | 0 |" in text
     assert "All with primes 7 and 11, seed 0." in text
     assert "- `key-bias` left out: break noticed (unexplained: 4 ≥ 1)" in text
