@@ -65,12 +65,6 @@ class Search:
     counts: Counter[Outcome] = field(default_factory=Counter)
     deviations: list[str] = field(default_factory=list)
 
-    @property
-    def share_named_though_equal(self) -> float:
-        """Of the architectures where both agree, how many are named all the same."""
-        both = self.counts["named, though equal"]
-        return both / max(1, both + self.counts["equal"])
-
 
 def known(a: Architecture) -> int:
     """What the known families add up to."""

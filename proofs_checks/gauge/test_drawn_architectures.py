@@ -169,10 +169,6 @@ def test_nothing_is_unexplained_in_drawn_architectures(evidence: EvidenceLog) ->
         "a head of the rotary layer that writes nothing: more is free",
         figures={"nullity": at_least(nullity_with_a_silent_head(unbiased[0], 1, batch=60), floats[0].nullity + 1)},
     )
-    evidence.control(
-        "a head of the rotary layer that writes nothing: more is free",
-        figures={"nullity": at_least(nullity_with_a_silent_head(unbiased[0], 1, batch=60), floats[0].nullity + 1)},
-    )
     # Without the residual-stream maps of a LLaMA-like model, d (d − 1) / 2 directions must turn up as unexplained.
     a = Architecture(
         d_model=4, heads=2, groups=1, d_k=2, d_v=3, d_ff=5, vocabulary=9, context=5, norm="rms", final_norm=True,

@@ -50,15 +50,3 @@ def commuting_examples() -> dict[str, sp.Matrix]:
         "a rotation about 1": third * sp.Matrix([[2, 2, -1], [-1, 2, 2], [2, -1, 2]]),
         "a rotation about 1, 1 doubled": third * sp.Matrix([[2, 2, -1], [-1, 2, 2], [2, -1, 2]]) + third * sp.ones(3),
     }
-
-
-def one_hot_scaling(d: int) -> dict[str, sp.Expr]:
-    """The paper's demonstration (65)–(68), exactly: x = e_1, M = diag(2, 1, …, 1) in dimension d."""
-    x = sp.Matrix([[1, *[0] * (d - 1)]])
-    statistics: dict[str, sp.Expr] = {}
-    for name, row in (("x", x), ("Mx", 2 * x)):
-        mean = sp.Rational(sum(row), d)
-        deviation = sp.sqrt(sp.Rational(row.dot(row), d) - mean**2)
-        statistics |= {f"mean of {name}": mean, f"deviation of {name}": deviation}
-        statistics |= {f"first entry of LN({name})": sp.simplify((row[0] - mean) / deviation)}
-    return statistics

@@ -22,11 +22,6 @@ def product_velocity() -> sp.Expr:
     return sp.factor(-(sp.diff(PRODUCT, q) * GRADIENT[0] + sp.diff(PRODUCT, k) * GRADIENT[1]))
 
 
-def conserved_by_flow() -> sp.Expr:
-    """d/dt (q² − k²) along gradient flow (the scalar case of W_QᵀW_Q − W_KᵀW_K): zero."""
-    return sp.expand(-(2 * q * GRADIENT[0] - 2 * k * GRADIENT[1]))
-
-
 def natural_product_velocity() -> sp.Expr:
     """dm/dt along natural-gradient flow −F⁺∇L with the Fisher metric F = ∇m∇mᵀ: a function of m, −(m − 1)."""
     slope = sp.Matrix([k, q])

@@ -27,11 +27,6 @@ def hessian_bytes(sizes: Sizes) -> int:
     return 8 * sizes.parameters**2
 
 
-def eigenvalue_flops(sizes: Sizes) -> float:
-    """Reduction of a symmetric matrix to tridiagonal form, (4/3) D³."""
-    return 4 / 3 * sizes.parameters**3
-
-
 def exact_nullity(sizes: Sizes) -> int:
     """D − rank J in exact arithmetic at a random point, without any threshold. Raises Undecided if not settled."""
     from symgauge import Vectors, dimension

@@ -103,17 +103,6 @@ def invariants(point: Attention) -> Counter[tuple[sp.ImmutableMatrix, sp.Immutab
 # --- permutations under sharing
 
 
-def relabel(point: Attention, sigma: Permutation, tau: Permutation) -> Attention:
-    """Permute the query heads by σ and the key/value groups by τ, keeping the grouping of heads to groups."""
-    return Attention(
-        tuple(point.w_q[i] for i in sigma),
-        tuple(point.w_k[r] for r in tau),
-        tuple(point.w_v[r] for r in tau),
-        tuple(point.w_o[i] for i in sigma),
-        point.groups,
-    )
-
-
 def stabiliser(groups: Sequence[int]) -> Iterator[tuple[Permutation, Permutation]]:
     """All (σ, τ) with m∘σ = τ∘m: the relabelings that keep the grouping m (enumerated; small h and g)."""
     heads, count = len(groups), max(groups) + 1

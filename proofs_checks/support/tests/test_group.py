@@ -11,12 +11,11 @@ from proofs_checks.support.algebra.group import (
     invariants,
     inverse,
     random_element,
-    relabel,
     stabiliser,
     stabiliser_order,
 )
 from symgauge.errors import InvalidInput
-from symgauge.symbolic.tangent import random_attention
+from symgauge.symbolic.tangent import Attention, random_attention
 
 POINT = random_attention(d=4, d_k=2, d_v=3, groups=(0, 1, 2))
 
@@ -63,6 +62,17 @@ def test_head_scalings_do_not_commute_with_a_swap():
 )
 def test_stabiliser_enumerated_against_its_order(groups, order):
     assert len(list(stabiliser(groups))) == stabiliser_order(groups) == order
+
+
+def relabel(point, sigma, tau):
+    """Query heads permuted by σ and key/value groups by τ, the grouping of heads to groups as it was."""
+    return Attention(
+        tuple(point.w_q[i] for i in sigma),
+        tuple(point.w_k[r] for r in tau),
+        tuple(point.w_v[r] for r in tau),
+        tuple(point.w_o[i] for i in sigma),
+        point.groups,
+    )
 
 
 def test_only_the_stabiliser_keeps_a_shared_function():
