@@ -47,7 +47,7 @@ def test_values(evidence: EvidenceLog) -> None:
     )
     factor, doubled = read(r"first component $2 \times 27.67 = 55.34$")
     evidence.control(
-        "the product is that of the printed number",
+        "the product is that of the reported number",
         kind="audit",
         figures={"2 ×": equal(str(2 * exact(factor)), str(exact(doubled)))},
     )
