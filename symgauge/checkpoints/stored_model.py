@@ -70,7 +70,7 @@ class StoredModel:
     graph: ModelGraph
     """Without a head, for a bare model: its result is the stream."""
     parts: dict[str, tuple[Tensor, int]]
-    """Role → how it is cut out of a parameter of the module (deferred), and what is added (1 for gains stored as γ − 1)."""
+    """Role → how it is cut out of a parameter of the module and what is added (1 for gains stored as γ − 1)."""
     stored: dict[str, str]
     """Name of a module's parameter → name of the stored tensor."""
     transposed: frozenset[str]
