@@ -74,7 +74,7 @@ def anatomy(side: Side) -> Anatomy:
         for position, moment in enumerate(space.moments):
             if space.centred(position):
                 centred |= set(moment.tables) | {m.weight for m in moment.writers}
-                centred |= {m.bias for m in moment.writers if m.bias is not None}
+                centred |= {role for constant in moment.constants if not constant.table for role in constant.roles}
     stream = kind_of(graph, every[0], every)
     return Anatomy(
         tuple(_pieces(graph, refoldable)), graph.tables, stream, not any(s.taken for s in every) and bool(graph.tables),
@@ -83,9 +83,9 @@ def anatomy(side: Side) -> Anatomy:
 
 
 def _pieces(graph: ModelGraph, refoldable: set[str]) -> Iterator[Piece]:
-    pending: tuple[Norm, ...] = () if graph.embedding_norm is None else (graph.embedding_norm,)
-    if pending:
-        yield Piece("embedding", None, (), (), (), pending)
+    final = graph.final_norm
+    if graph.embedding_norm is not None:
+        yield Piece("embedding", None, (), (), (), (graph.embedding_norm,))
     for step in graph.steps:
         for branch in step.branches:
             kept = tuple(n for n in (branch.output_norm,) if n is not None)
@@ -94,13 +94,15 @@ def _pieces(graph: ModelGraph, refoldable: set[str]) -> Iterator[Piece]:
                 kept, norm = (norm, *kept), None
             name = branch.writers[0].weight.rsplit(".", 2)[0]
             yield Piece(name, norm, branch.readers, branch.writers, branch.sublayers, kept)
-        if step.stream_norm is not None:
+        if step is graph.steps[-1] and graph.final_norm is None and step.stream_norm is not None:
+            final = step.stream_norm
+        elif step.stream_norm is not None:
             yield Piece(step.stream_norm.gain.removesuffix(".gain"), None, (), (), (), (step.stream_norm,))
-    yield from _end(graph, refoldable)
+    yield from _end(graph, final, refoldable)
 
 
-def _end(graph: ModelGraph, refoldable: set[str]) -> Iterator[Piece]:
-    final, head = graph.final_norm, graph.head
+def _end(graph: ModelGraph, final: Norm | None, refoldable: set[str]) -> Iterator[Piece]:
+    head = graph.head
     folded = final if final is not None and final.gain in refoldable else None
     kept = (final,) if final is not None and folded is None else ()
     if head is None:
@@ -160,5 +162,25 @@ def normal(side: Side, piece: Piece, anatomy: Anatomy) -> Normal:
                     scale[role] = float(torch.linalg.vector_norm(x))
     for role in piece.roles:
         if role not in roles and not (norm is not None and role in (norm.gain, norm.offset)):
-            roles[role] = side.read(role)
+            x = side.read(role)
+            roles[role] = x - x.mean(-1, keepdim=True) if role in anatomy.centred else x
+    for s in piece.sublayers:
+        if isinstance(s, Attention):
+            _balance_gains(roles, s)
     return Normal(roles, scale)
+
+
+def _balance_gains(roles: dict[str, Tensor], s: Attention) -> None:
+    """Gains of normed queries and keys trade a factor on every rotary plane (channel, without rotary encoding): the
+    queries' take all of it."""
+    if s.query_norm is None or s.key_norm is None or roles[s.query_norm.gain].dim() != 1:
+        return
+    query, key = roles[s.query_norm.gain], roles[s.key_norm.gain]
+    turns = () if s.rotary is None else s.rotary.turns
+    planes = [list(s.rotary.plane(j)) for j in range(len(turns))] if s.rotary is not None else []
+    planes += [[c] for c in range(2 * len(turns), len(key))]
+    factor = torch.ones_like(key)
+    for plane in planes:
+        factor[plane] = key[plane].square().mean().sqrt() * key[plane[0]].sign()
+    factor = torch.where(factor == 0, 1.0, factor)
+    roles[s.query_norm.gain], roles[s.key_norm.gain] = query * factor, key / factor

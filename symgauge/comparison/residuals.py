@@ -67,7 +67,7 @@ class Judge:
             square += noise**2
             unit = max([unit, *(p.unit for p in both)])
             coarsest = max([coarsest, *both], key=lambda p: p.noise)
-        unit = unit or 2.0**-53
+        unit = unit or 2.0**-47
         return SAFETY * unit * max(length, 4) ** 0.5, SAFETY * square**0.5, coarsest.name
 
     def residual(

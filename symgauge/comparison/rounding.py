@@ -50,7 +50,8 @@ def precision_of(tensor: Tensor, dtype: str) -> Precision:
 
 
 def _float(name: str) -> Precision:
-    return Precision(name, _UNIT[name] / 3**0.5, min(_UNIT[name], _UNIT["float32"]))
+    # Nothing finer than some roundings of float64 is resolved, for that is what this comparison computes in.
+    return Precision(name, _UNIT[name] / 3**0.5, max(min(_UNIT[name], _UNIT["float32"]), 2.0**-47))
 
 
 def _on_grid(x: Tensor, dtype: torch.dtype) -> bool:
