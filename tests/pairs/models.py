@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from symgauge.models.huggingface import tiny
+from tests.models.float64_only import Float64Only
 from tests.pairs.pair import Tensors
 
 SIZES: dict[str, dict[str, Any]] = {
@@ -46,7 +47,7 @@ def computed(tensors: Mapping[str, Tensor], config: Mapping[str, Any], ids: Tens
     assert not unexpected
     model.tie_weights()
     _fill_buffers(model, kind, made)
-    with torch.no_grad():
+    with torch.no_grad(), Float64Only():
         out = model(input_ids=ids)
     return out.logits if "logits" in out else out.last_hidden_state
 
