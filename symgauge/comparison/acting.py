@@ -48,7 +48,9 @@ def feed_forwards(piece: Piece) -> list[FeedForward]:
 
 def name_of(s: Attention | FeedForward | Mixture) -> str:
     """The name of a sublayer, as an element's file has it."""
-    weight = s.query.weight if isinstance(s, Attention) else s.up.weight if isinstance(s, FeedForward) else s.router.weight
+    weight = (
+        s.query.weight if isinstance(s, Attention) else s.up.weight if isinstance(s, FeedForward) else s.router.weight
+    )
     return weight.rsplit(".", 2)[0]
 
 
@@ -82,7 +84,11 @@ def renumbered_experts(roles: dict[str, Tensor], s: Mixture, order: Tensor) -> d
     """Expert i is the old expert order[i]."""
     changed = {s.router.weight: roles[s.router.weight][..., order]}
     for new, old in enumerate(order.tolist()):
-        pairs = zip((*s.experts[new].readers, s.experts[new].writer), (*s.experts[old].readers, s.experts[old].writer), strict=True)  # noqa: E501
+        pairs = zip(
+            (*s.experts[new].readers, s.experts[new].writer),
+            (*s.experts[old].readers, s.experts[old].writer),
+            strict=True,
+        )  # noqa: E501
         for mine, its in pairs:
             changed[mine.weight] = roles[its.weight]
             if bias_of(its) in roles:

@@ -64,7 +64,9 @@ class Element:
                 eye = torch.eye(x.shape[-1], dtype=x.dtype)
                 moved = [j for j in range(len(x)) if not torch.allclose(x[j], eye, atol=1e-9)]
                 if moved:
-                    found[name] = f"{len(moved)} of {len(x)} groups, condition ≤ {float(torch.linalg.cond(x).max()):.3g}"
+                    found[name] = (
+                        f"{len(moved)} of {len(x)} groups, condition ≤ {float(torch.linalg.cond(x).max()):.3g}"
+                    )
             elif kind in ("heads", "order", "experts"):
                 count = int((x != torch.arange(len(x))).sum())
                 if count:
@@ -81,7 +83,9 @@ class Element:
     @property
     def condition(self) -> float:
         """The largest condition number of its matrices."""
-        matrices = [x for name, x in self.tensors.items() if name.endswith(("query_key", "value_output")) or name == "stream"]
+        matrices = [
+            x for name, x in self.tensors.items() if name.endswith(("query_key", "value_output")) or name == "stream"
+        ]
         return max((float(torch.linalg.cond(x).max()) for x in matrices), default=1.0)
 
 

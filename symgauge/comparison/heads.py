@@ -91,31 +91,33 @@ def _fit(one: AttentionParameters, two: AttentionParameters, a: Architecture, cl
     return bool(torch.stack(worst).max() <= close)
 
 
-def _matrices(one: AttentionParameters, two: AttentionParameters, a: Architecture, close: float) -> tuple[Tensor, Tensor]:  # noqa: E501
+def _matrices(
+    one: AttentionParameters, two: AttentionParameters, a: Architecture, close: float
+) -> tuple[Tensor, Tensor]:
     mine, theirs = pairs_of(one), pairs_of(two)
     found = [_simplest(p, q, close) for p, q in zip(mine, theirs, strict=True)]
     x, c = matrices(one, mine, found)
-    if a.qk_norm:
-        x = identity_element(one).query_key
-    return x, c
+    return (identity_element(one).query_key, c) if a.qk_norm else (x, c)
 
 
 def _simplest(one: Pair, two: Pair, close: float) -> Tensor:
-    """The identity where it fits, else the solution that fits best: of both factors, or of one of them."""
+    """The identity where it fits, else the solution that fits both factors, or one of them, so that a mistake in the
+    other does not spread; else the one that fits best."""
     eye = torch.eye(one.rank, dtype=one.left.dtype).expand(*one.left.shape[:2], one.rank, one.rank)
     best, worst = eye.clone(), torch.stack(misfit(one, two, eye)).amax(0)
     settled = worst <= close
-    for sides in ({}, {"right": False}, {"left": False}):
-        x = solve_pair(one, two, **sides)
-        if sides == {"left": False}:
-            pass
-        usable = torch.linalg.cond(x) < 1e7
-        x = torch.where(usable[..., None, None], x, eye)
-        found = torch.stack(misfit(one, two, x)).amax(0)
-        better = (found < worst) & ~settled
-        best = torch.where(better[..., None, None], x, best)
-        worst = torch.where(better, found, worst)
+    alone: list[tuple[Tensor, Tensor]] = []
+    for left, right in ((True, True), (True, False), (False, True)):
+        x = solve_pair(one, two, left=left, right=right)
+        x = torch.where((torch.linalg.cond(x) < 1e7)[..., None, None], x, eye)
+        misfits = torch.stack(misfit(one, two, x))
+        better = (misfits.amax(0) < worst) & ~settled
+        best, worst = torch.where(better[..., None, None], x, best), torch.where(better, misfits.amax(0), worst)
         settled = settled | (worst <= close)
+        if left != right:
+            alone.append((x, misfits[0 if left else 1] <= close))
+    for x, fits in reversed(alone):
+        best = torch.where((fits & ~settled)[..., None, None], x, best)
     return best
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from symgauge.comparison.sides import Side
-from symgauge.model_graph import Attention, FeedForward, LatentAttention, Map, Mixture, ModelGraph, Norm, Sublayer
+from symgauge.model_graph import Attention, LatentAttention, Map, ModelGraph, Norm, Sublayer
 from symgauge.symmetries.catalogue.stream_map import Kind, kind_of
 from symgauge.symmetries.spaces import spaces
 

@@ -89,6 +89,15 @@ class Judge:
             level = "stored"
         return Residual(role, self.b.name(role), value, exact, stored, precision, level)
 
+    def alone(self, name: str, mine: Tensor, theirs: Tensor) -> Residual:
+        """The residual of a tensor that no element moves."""
+        both = [precision_of(x, s.model.checkpoint.dtype(name)) for x, s in ((mine, self.a), (theirs, self.b))]
+        exact = SAFETY * max(p.unit for p in both) * max(_length(theirs), 4) ** 0.5
+        stored = SAFETY * max((p.noise for p in both if p.low), default=0.0)
+        value = float(torch.linalg.vector_norm(mine - theirs) / torch.linalg.vector_norm(theirs).clamp_min(1e-300))
+        level: Level = "exact" if value <= exact else "stored" if value <= stored else "unexplained"
+        return Residual(name, name, value, exact, stored, max(both, key=lambda p: p.noise).name, level)
+
     def of_piece(self, piece: Piece, moved: Normal, target: Normal, amplified: dict[str, float]) -> list[Residual]:
         """The residuals of a piece, in the order in which a token meets its tensors."""
         moved, target = self.seen(piece, moved), self.seen(piece, target)
@@ -103,7 +112,12 @@ class Judge:
                 weight = role.replace(".bias", ".weight")
                 made_of = (weight, *through) if weight in readers else (weight,)
                 if ".attention.output." in role:
-                    made_of = (*made_of, role.replace("output", "value"), role.replace("output.bias", "value.weight"), *through)  # noqa: E501
+                    made_of = (
+                        *made_of,
+                        role.replace("output", "value"),
+                        role.replace("output.bias", "value.weight"),
+                        *through,
+                    )  # noqa: E501
             scale = max(moved.scale.get(role, 0.0), target.scale.get(role, 0.0))
             found.append(
                 self.residual(role, moved.roles[role], target.roles[role], scale, made_of, amplified.get(role, 1.0))
@@ -117,7 +131,7 @@ class Judge:
             if isinstance(s, Attention):
                 p = attention_of(roles, s, self.b.architecture)
                 if p.value_bias is not None and p.output_bias is not None and s.output.bias is not None:
-                    written = (p.value_bias.abs().unsqueeze(-2) @ p.replace(output=p.output.abs()).grouped_output())
+                    written = p.value_bias.abs().unsqueeze(-2) @ p.replace(output=p.output.abs()).grouped_output()
                     scale[s.output.bias] = float(p.output_bias.norm() + written.norm())
                 roles |= into_roles(p.without_free_biases(), s)
             elif isinstance(s, Mixture) and self.b.architecture.experts.routing == "softmax":  # type: ignore[union-attr]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-_UNIT = {
+UNIT = {
     "float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8, "float8_e4m3fn": 2.0**-4,
     "float8_e5m2": 2.0**-3,
 }  # fmt: skip
@@ -33,25 +33,25 @@ class Precision:
     @property
     def low(self) -> bool:
         """Whether the precision stored is below that of float32."""
-        return self.noise > 4 * _UNIT["float32"]
+        return self.noise > 4 * UNIT["float32"]
 
 
 def precision_of(tensor: Tensor, dtype: str) -> Precision:
     """The precision of the values themselves: coarser than the dtype where all lie on the grid of a coarser one."""
     if dtype in ("float64", "float32"):
         for finer, torch_type in (("bfloat16", torch.bfloat16), ("float16", torch.float16), ("float32", torch.float32)):
-            if _UNIT[finer] > _UNIT[dtype] and _on_grid(tensor, torch_type):
+            if UNIT[finer] > UNIT[dtype] and _on_grid(tensor, torch_type):
                 return _float(finer)
         if (quantised := _quantised(tensor)) is not None:
             return quantised
-    if dtype in _UNIT:
+    if dtype in UNIT:
         return _float(dtype)
-    return Precision(dtype, _block_noise(tensor), _UNIT["float32"])
+    return Precision(dtype, _block_noise(tensor), UNIT["float32"])
 
 
 def _float(name: str) -> Precision:
     # Nothing finer than some roundings of float64 is resolved, for that is what this comparison computes in.
-    return Precision(name, _UNIT[name] / 3**0.5, max(min(_UNIT[name], _UNIT["float32"]), 2.0**-47))
+    return Precision(name, UNIT[name] / 3**0.5, max(min(UNIT[name], UNIT["float32"]), 2.0**-47))
 
 
 def _on_grid(x: Tensor, dtype: torch.dtype) -> bool:
@@ -67,7 +67,7 @@ def _block_noise(x: Tensor, block: int = 32) -> float:
     flat = x.flatten()
     flat = flat[: len(flat) // block * block].reshape(-1, block)
     if not len(flat):
-        return _UNIT["float16"]
+        return UNIT["float16"]
     ordered = flat.sort(-1).values
     gaps = ordered.diff(dim=-1)
     gaps = torch.where(gaps > 1e-6 * flat.abs().amax(-1, keepdim=True), gaps, torch.inf)
@@ -95,7 +95,7 @@ def _quantised(x: Tensor) -> Precision | None:
             if bool(((ratio - ratio.round()).abs() < 2e-2).all()):
                 noise = float((step.square().mean() / 12 / runs.square().mean()).sqrt())
                 size = f"block of {block}" if block in _BLOCKS else "row" if block == rows.shape[-1] else "tensor"
-                return Precision(f"{'int8' if levels > 15 else 'int4'} per {size}", noise, _UNIT["float32"])
+                return Precision(f"{'int8' if levels > 15 else 'int4'} per {size}", noise, UNIT["float32"])
     return None
 
 

@@ -86,15 +86,19 @@ def _end_residual(judge: Judge, outs: tuple[Tensor, Tensor], t: Tensor) -> Resid
     return judge.residual(piece.readers[0].weight, inverse @ outs[0], outs[1], made_of=through)
 
 
-def solve_piece(judge: Judge, piece: Piece, element: Element) -> tuple[Normal, Normal, list[Residual]]:
-    """Find the heads, neurons and experts of a piece, note them in ``element``, and measure what is left.
-
-    Returns the piece of A moved, that of B, and the residuals.
-    """
-    a, b, anatomy = judge.a, judge.b, judge.anatomy
-    own = normal(a, piece, anatomy)
+def solve_piece(judge: Judge, piece: Piece, element: Element) -> list[Residual]:
+    """Find the heads, neurons and experts of a piece, note them in ``element``, and measure what is left."""
+    anatomy = judge.anatomy
+    own = normal(judge.a, piece, anatomy)
     mine = in_new_stream(own, piece, element.tensors["stream"], anatomy.stream != "any")
-    theirs = normal(b, piece, anatomy)
+    return solve_normal(judge, piece, element, mine, normal(judge.b, piece, anatomy))[1]
+
+
+def solve_normal(
+    judge: Judge, piece: Piece, element: Element, mine: Normal, theirs: Normal
+) -> tuple[Normal, list[Residual]]:
+    """The same for a piece of A whose stream is B's: the piece moved, and the residuals."""
+    a = judge.a
     amplified: dict[str, float] = {}
     for s in piece.sublayers:
         if isinstance(s, Attention):
@@ -105,8 +109,8 @@ def solve_piece(judge: Judge, piece: Piece, element: Element) -> tuple[Normal, N
             for part, factor in amplification(one, found).items():
                 amplified[getattr(s, part).weight] = factor
         elif isinstance(s, Mixture):
-            routers = [x.roles[s.router.weight] for x in (mine, theirs)]
-            rows = [(r - r.mean(-1, keepdim=True)).mT for r in routers]
+            rows = [x.roles[s.router.weight] for x in (mine, theirs)]
+            rows = [(r - r.mean(-1, keepdim=True)).mT for r in rows]
             element.tensors[f"{name_of(s)}.experts"] = match_rows(rows[0], rows[1])
     shuffled = dict(mine.roles)
     for s in piece.sublayers:
@@ -120,7 +124,7 @@ def solve_piece(judge: Judge, piece: Piece, element: Element) -> tuple[Normal, N
         moved = act(element, mine, piece, a)
     except IllConditioned:
         moved = mine
-    return moved, theirs, judge.of_piece(piece, moved, theirs, amplified)
+    return moved, judge.of_piece(piece, moved, theirs, amplified)
 
 
 def solve(judge: Judge, element: Element) -> Iterator[tuple[str, list[Residual]]]:
@@ -128,4 +132,4 @@ def solve(judge: Judge, element: Element) -> Iterator[tuple[str, list[Residual]]
     element.tensors["stream"], tables = solve_stream(judge)
     yield "tables", tables
     for piece in judge.anatomy.pieces:
-        yield piece.name, solve_piece(judge, piece, element)[2]
+        yield piece.name, solve_piece(judge, piece, element)
