@@ -17,6 +17,7 @@ from symgauge.comparison.heads import attention_of, into_roles
 from symgauge.comparison.neurons import feed_forward_of, neuron_roles
 from symgauge.comparison.pieces import Piece, anatomy
 from symgauge.comparison.sides import Side
+from symgauge.errors import InvalidInput
 from symgauge.folders.stream_basis import Basis, fixed_basis
 from symgauge.model_graph import Attention, LatentAttention, Mixture
 
@@ -69,7 +70,8 @@ class _Canonical:
     def tables(self) -> Roles:
         """Without means that no LayerNorm lets through; constants of positions and types with the tokens."""
         found = {role: self.side.read(role) for role in self.anatomy.tables}
-        centred = self.anatomy.centred
+        # What a tied head reads of the token table is seen.
+        centred = self.anatomy.centred - ({"token_table"} if self.side.graph.tied else set())
         found = {role: x - x.mean(-1, keepdim=True) if role in centred else x for role, x in found.items()}
         if "token_table" in found and not self.side.graph.tied and self.side.architecture.embedding_scale == 1:
             for role in found.keys() - {"token_table"}:
@@ -143,18 +145,25 @@ class _Canonical:
     def turn(self, piece: Piece, roles: Roles, basis: Basis) -> None:
         if basis.is_identity:
             return
-        inside = piece.norm is not None and piece.norm.gain.startswith("head.")
+        head = self.side.graph.head
+        # The norm of a head with a dense layer is not of the stream, but a tied table has the order of the stream there.
+        inside = piece.norm is not None and head is not None and piece.norm == head.transform_norm
         for m in piece.readers:
             if m.weight in roles and not inside:
                 roles[m.weight] = basis.inverse @ roles[m.weight]
         written = [role for m in piece.writers for role in (m.weight, m.bias)]
-        written += [norm.offset for norm in piece.kept]
+        kept = list(piece.kept)
         if piece.norm is not None and not inside:
             written.append(piece.norm.offset)
+        if self.side.graph.tied and head is not None and head.transform in piece.readers:
+            written += [head.transform.weight, head.transform.bias]
+        if self.side.graph.tied and inside and piece.norm is not None:
+            kept.append(piece.norm)
+        written += [norm.offset for norm in kept]
         for role in written:
             if role is not None:
                 roles[role] = roles[role] @ basis.map
-        for norm in piece.kept:  # where a gain stays, channels are renumbered at most, and a sign is no matter of the gain
+        for norm in kept:  # where a gain stays, channels are renumbered at most, and a sign is no matter of the gain
             roles[norm.gain] = roles[norm.gain] @ basis.map.abs()
 
     def heads(
@@ -166,7 +175,7 @@ class _Canonical:
             return (), 0.0
         try:
             found = canonicalize(attention_of(roles, s, a), "minor" if self.minor else None)
-        except (NonGeneric, IllConditioned) as error:
+        except (NonGeneric, IllConditioned, InvalidInput) as error:
             notes.append(f"heads stay as they are: {error}")
             return (), 0.0
         roles |= into_roles(found.parameters, s)
