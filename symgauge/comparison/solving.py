@@ -98,7 +98,7 @@ def solve_normal(
     judge: Judge, piece: Piece, element: Element, mine: Normal, theirs: Normal
 ) -> tuple[Normal, list[Residual]]:
     """The same for a piece of A whose stream is B's: the piece moved, and the residuals."""
-    a = judge.a
+    a, before = judge.a, set(element.tensors)
     amplified: dict[str, float] = {}
     for s in piece.sublayers:
         if isinstance(s, Attention):
@@ -124,7 +124,18 @@ def solve_normal(
         moved = act(element, mine, piece, a)
     except IllConditioned:
         moved = mine
-    return moved, judge.of_piece(piece, moved, theirs, amplified)
+    residuals = judge.of_piece(piece, moved, theirs, amplified)
+    plain = judge.of_piece(piece, mine, theirs, {})
+    if _unexplained(residuals) and _unexplained(plain) <= _unexplained(residuals):
+        # What moves nothing explains as much; a matching of what does not correspond would only hide what differs.
+        for name in element.tensors.keys() - before:
+            del element.tensors[name]
+        return mine, plain
+    return moved, residuals
+
+
+def _unexplained(residuals: list[Residual]) -> int:
+    return sum(r.level == "unexplained" for r in residuals)
 
 
 def solve(judge: Judge, element: Element) -> Iterator[tuple[str, list[Residual]]]:

@@ -24,8 +24,7 @@ def recognise(scene: Scene) -> Diagnosis | None:
     for wrong, sentence in readings:
         changes = _with_gain(scene, gain, wrong)
         if scene.done_to_a_as_well(changes):
-            untouched = _readers_untouched(scene)
-            return Diagnosis(sentence, b.name(norm.gain) if untouched else None)
+            return Diagnosis(sentence, b.name(norm.gain) if _reader_is_right(scene) else None)
     rotated = theirs.unsqueeze(-1) * (scene.stream.mT @ a.read(scene.role))
     if scene.explains(rotated):
         return Diagnosis("the stream was rotated past a norm whose gain had not been folded")
@@ -38,8 +37,9 @@ def _with_gain(scene: Scene, gain: Tensor, wrong: Tensor) -> dict[str, Tensor]:
     return {m.weight: (wrong / safe).unsqueeze(-1) * scene.own.roles[m.weight] for m in scene.piece.readers}
 
 
-def _readers_untouched(scene: Scene) -> bool:
-    """Whether B's map itself is A's, so that it is the norm that is wrong."""
+def _reader_is_right(scene: Scene) -> bool:
+    """Whether B's map itself is A's, untouched or with the gain folded in, so that it is the norm that is wrong."""
     mine, theirs = (side.read(scene.role) for side in (scene.judge.a, scene.judge.b))
-    allowed = max(scene.residual.exact, scene.residual.stored)
-    return bool((mine - theirs).norm() <= allowed * theirs.norm())
+    allowed = max(scene.residual.exact, scene.residual.stored) * theirs.norm()
+    right = (mine, scene.stream.mT @ scene.own.roles[scene.role])
+    return any(bool((x - theirs).norm() <= allowed) for x in right)

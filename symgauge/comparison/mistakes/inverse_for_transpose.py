@@ -16,7 +16,8 @@ def recognise(scene: Scene) -> Diagnosis | None:
         return None
     # In B's order of heads, with A and C taken back.
     element = scene.element.attention(s.query.weight.removesuffix(".query.weight"))
-    assert element is not None
+    if element is None:
+        return None
     p = attention_of(scene.moved.roles, s, scene.judge.a.architecture)
     q = attention_of(scene.theirs.roles, s, scene.judge.a.architecture)
     mine = pairs_of(p)

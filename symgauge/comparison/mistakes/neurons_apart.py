@@ -10,8 +10,10 @@ def recognise(scene: Scene) -> Diagnosis | None:
     f = scene.feed_forward()
     if f is None:
         return None
-    if f.gate is not None and scene.explains(scene.moved.roles[_other(scene, f.gate.weight, f.up.weight)]):
-        return Diagnosis("gate and up map are exchanged")
+    if f.gate is not None and scene.role != f.down.weight:
+        gate, up = (scene.own.roles[m.weight] for m in (f.gate, f.up))
+        if scene.done_to_a_as_well({f.gate.weight: up, f.up.weight: gate}):
+            return Diagnosis("gate and up map are exchanged")
     rows = [x if scene.role == f.down.weight else x.mT for x in (scene.expected(), scene.found())]
     order = match_rows(rows[0], rows[1])
     if torch.equal(order, torch.arange(len(order))) or len(set(order.tolist())) < len(order):
@@ -21,6 +23,3 @@ def recognise(scene: Scene) -> Diagnosis | None:
         return None
     return Diagnosis("neurons were permuted in this map and not in the others of its layer")
 
-
-def _other(scene: Scene, gate: str, up: str) -> str:
-    return {gate: up, up: gate}.get(scene.role, scene.role)
