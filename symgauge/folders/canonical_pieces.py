@@ -108,6 +108,7 @@ class _Canonical:
         for f in feed_forwards(piece):
             layer = feed_forward_of(roles, f, self.side.architecture.activation)
             roles |= neuron_roles(ordered(layer), f)
+        roles |= {role: torch.full_like(roles[role], value) for role, value in constant.items()}
         return Fixed(piece.name, roles, constant, minors, tuple(f"{piece.name}: {n}" for n in notes), rounding)
 
     def fold(self, piece: Piece, roles: Roles, constant: dict[str, float]) -> None:
