@@ -68,7 +68,7 @@ def test_every_family_keeps_its_function_and_loads(model_type, form, tmp_path):
     options = {"dtype": torch.float64, "attn_implementation": "eager", "experts_implementation": "eager"}
     before, after = (type(model).from_pretrained(tmp_path / x, **options).double().eval() for x in "AC")
     with torch.no_grad(), Float64Only():
-        logits = [m(input_ids=IDS % model.config.vocab_size).logits for m in (before, after)]
+        logits = [m(input_ids=IDS[:, :4] % model.config.vocab_size).logits for m in (before, after)]
     assert difference(*logits) < 1e-7  # some modules hold numbers in float32
     changed = dict(before.named_parameters())
     assert any(not torch.equal(changed[n], p) for n, p in after.named_parameters())
