@@ -129,13 +129,24 @@ def two_sides(first: StoredModel, second: StoredModel) -> tuple[Side, Side, tupl
     sides = []
     for model in (first, second):
         architecture = dataclasses.replace(model.architecture, **common)  # type: ignore[arg-type]
-        graph = graph_of(architecture)
-        if model.graph.head is None:
-            lost = ("head.", "unembedding.")
-            shapes = {role: shape for role, shape in graph.shapes.items() if not role.startswith(lost)}
-            graph = dataclasses.replace(graph, head=None, shapes=shapes)
+        graph = _graph(architecture, model)
         sides.append(Side(model, architecture, graph, _factors(model.architecture, graph, neutral)))
     return sides[0], sides[1], tuple(computed)
+
+
+def side_of(model: StoredModel) -> Side:
+    """One model by itself, its head untied."""
+    architecture = dataclasses.replace(model.architecture, tied=False)
+    return Side(model, architecture, _graph(architecture, model))
+
+
+def _graph(architecture: Architecture, model: StoredModel) -> ModelGraph:
+    """The graph of an architecture, without a head if the model has none."""
+    graph = graph_of(architecture)
+    if model.graph.head is not None:
+        return graph
+    shapes = {role: shape for role, shape in graph.shapes.items() if not role.startswith(("head.", "unembedding."))}
+    return dataclasses.replace(graph, head=None, shapes=shapes)
 
 
 def _same(one: object, two: object) -> bool:
