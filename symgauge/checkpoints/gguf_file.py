@@ -23,7 +23,7 @@ def open_gguf(path: Path) -> Checkpoint:
     """
     config = read_gguf(path)
     import gguf
-    from transformers.modeling_gguf_pytorch_utils import TENSOR_PROCESSORS, TensorProcessor, get_gguf_hf_weights_map
+    from transformers.modeling_gguf_pytorch_utils import TENSOR_PROCESSORS, TensorProcessor
 
     try:
         reader = gguf.GGUFReader(path)
@@ -34,11 +34,7 @@ def open_gguf(path: Path) -> Checkpoint:
         model = made(configuration)
     architecture = str(bytes(reader.fields["general.architecture"].parts[-1]), "utf-8")
     processor = TENSOR_PROCESSORS.get(architecture, TensorProcessor)(config=config)
-    try:
-        names = get_gguf_hf_weights_map(model, processor, architecture)
-    except NotImplementedError as error:
-        raise UnsupportedModel(f"{path}: {one_line(error, 120)}") from error
-
+    names = _names(path, architecture, list(model.state_dict()), configuration.num_hidden_layers)
     shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
 
     def one(tensor: Any) -> StoredTensor:
@@ -55,6 +51,18 @@ def open_gguf(path: Path) -> Checkpoint:
 
     tensors = {tensor.name: one(tensor) for tensor in reader.tensors}
     return Checkpoint(str(path), tensors, config, {mine: its for its, mine in names.items() if its in tensors})
+
+
+def _names(path: Path, architecture: str, names: list[str], layers: int) -> dict[str, str]:
+    """Name in the file → name in a module of ``transformers``."""
+    import gguf
+
+    known = {name: number for number, name in gguf.MODEL_ARCH_NAMES.items()}
+    if architecture not in known:
+        raise UnsupportedModel(f"{path}: the gguf package does not know the architecture {architecture!r}")
+    table = gguf.get_tensor_name_map(known[architecture], layers)
+    found = {table.get_name(name, try_suffixes=(".weight", ".bias")): name for name in names}
+    return {its: mine for its, mine in found.items() if its is not None}
 
 
 _TYPES = {"F32": "float32", "F16": "float16", "BF16": "bfloat16", "F64": "float64"}

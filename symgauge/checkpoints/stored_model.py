@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,11 +28,13 @@ _TABLES = re.compile(r"embed|\.wte\.|\.wpe\.|lm_head|decoder")
 class Roles(Mapping[str, Tensor]):
     """The roles of a stored model, in float64 and canonical shape, each read anew when it is asked for.
 
-    The tensor read last is kept, for roles that lie side by side in one tensor.
+    The tensor read last is kept, for roles that lie side by side in one tensor. ``watch`` is told every parameter that
+    is read, with its numbers.
     """
 
     def __init__(self, model: StoredModel) -> None:
         self._model = model
+        self.watch: Callable[[str, Tensor], None] = lambda parameter, tensor: None
         self._last: tuple[str, Tensor] | None = None
 
     def __iter__(self) -> Iterator[str]:
@@ -53,6 +55,7 @@ class Roles(Mapping[str, Tensor]):
         if self._last is None or self._last[0] != name:
             self._last = None  # the old tensor goes before the new one comes
             self._last = (name, self._model.read(name))
+            self.watch(*self._last)
         return self._last[1]
 
 

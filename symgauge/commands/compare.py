@@ -65,7 +65,8 @@ def command(
             progress=progress,
         )
     if element:
-        save_element(found.element, outputs["--element"], {"first": first, "second": second, "verdict": found.verdict})
+        about = {"first": first, "second": second, "verdict": found.verdict, "untie": found.unties}
+        save_element(found.element, outputs["--element"], about)
     if report:
         write_report(found, outputs["--report"], first, second)
     if json:

@@ -11,18 +11,19 @@ from symgauge.comparison.heads import attention_of, into_roles
 from symgauge.comparison.neurons import feed_forward_of, neuron_roles
 from symgauge.comparison.pieces import Anatomy, Normal, Piece, bias_of
 from symgauge.comparison.sides import Side
+from symgauge.comparison.stream import is_identity
 from symgauge.model_graph import Attention, FeedForward, Mixture
 
 
 def in_new_stream(x: Normal, piece: Piece, t: Tensor, orthogonal: bool) -> Normal:
     """Readers by T⁻¹, writers and gains by T."""
-    if torch.equal(t, torch.eye(len(t), dtype=t.dtype)):
+    if is_identity(t):
         return x
     inverse = t.mT if orthogonal else torch.linalg.inv(t)
-    roles, final = dict(x.roles), {m.weight for m in piece.readers if m.weight.startswith("unembedding")}
-    for m in piece.readers:
-        if not (piece.name == "unembedding" and piece.norm is not None and piece.norm.gain.startswith("head.")):
-            roles[m.weight] = inverse @ roles[m.weight]
+    roles = dict(x.roles)
+    behind_head = piece.norm is not None and piece.norm.gain.startswith("head.")  # another space than the stream
+    for m in () if behind_head else piece.readers:
+        roles[m.weight] = inverse @ roles[m.weight]
     for m in piece.writers:
         roles[m.weight] = roles[m.weight] @ t
         if m.bias is not None:
@@ -31,7 +32,6 @@ def in_new_stream(x: Normal, piece: Piece, t: Tensor, orthogonal: bool) -> Norma
         for role in (norm.gain, norm.offset):
             if role is not None:
                 roles[role] = roles[role] @ t
-    del final
     return Normal(roles, x.scale)
 
 

@@ -98,9 +98,10 @@ def _concluded(
     broken = next((r for r in residuals if r.level == "unexplained"), None)
     lowest = max((r for r in residuals if r.level == "stored"), key=lambda r: r.stored, default=None)
     notes = _notes(judge.a, judge.b)
+    unties = judge.a.model.architecture.tied and not judge.b.model.architecture.tied
 
     def made(verdict: Verdict, tensor: str | None, reason: str) -> Comparison:
-        return Comparison(verdict, tensor, reason, element, tuple(residuals), ran, notes)
+        return Comparison(verdict, tensor, reason, element, tuple(residuals), ran, notes, unties)
 
     if computed:
         return made("different", None, f"the configurations compute differently: {_told(judge, computed)}")

@@ -29,8 +29,9 @@ class Element:
     - ``<attention>.query_key`` A, ``.value_output`` C, ``.heads``, ``.key_shift``, ``.value_shift``: as in
       :class:`symgauge.algorithms.GaugeElement`;
     - ``<feed-forward>.order``, ``.factors``: neuron i is the old neuron order[i], its input scaled by factors[i];
-    - ``<feed-forward>.experts``, ``.router``: expert i is the old expert experts[i]; a common shift of the router;
+    - ``<feed-forward>.experts``: expert i is the old expert experts[i];
     - ``<role>.mean``: what is added along **1**, where a LayerNorm does not see it;
+    - ``<table>.constant``: what is added to every row of a table, and taken from those of another;
     - ``<norm>.gain``, ``.offset``: the norm as it is afterwards; its readers are divided by the gain again.
 
     What is not named stays as it is.

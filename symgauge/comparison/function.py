@@ -18,6 +18,7 @@ from symgauge.comparison.sides import Side
 from symgauge.model_graph import graph_of
 from symgauge.models.reference import Evaluation
 
+Read = Callable[[str], Tensor]
 _SHAPE = (2, 12)
 """Sequences and tokens of the random input."""
 
@@ -51,20 +52,37 @@ class FunctionCheck:
                 "float32": self.float32, "float64": self.float64}  # fmt: skip
 
 
-class _Read(Mapping[str, Tensor]):
-    """Roles by a function that reads one."""
+class _Roles(Mapping[str, Tensor]):
+    """Roles as a run sees them: read through ``read`` and changed by ``change``."""
 
-    def __init__(self, side: Side, read: Callable[[str], Tensor]) -> None:
-        self._side, self._read = side, read
+    def __init__(self, side: Side, read: Read, change: Callable[[str, Tensor], Tensor] | None = None) -> None:
+        self._names, self._read, self._change = side.graph.shapes, read, change
 
     def __getitem__(self, role: str) -> Tensor:
-        return self._read(role)
+        found = self._read(role)
+        return found if self._change is None else self._change(role, found)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._side.graph.shapes)
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(self._side.graph.shapes)
+        return len(self._names)
+
+
+class _Layer:
+    """What several runs read in one layer, read once."""
+
+    def __init__(self, read: Read) -> None:
+        self._read = read
+        self._known: dict[str, Tensor] = {}
+
+    def __call__(self, role: str) -> Tensor:
+        if role not in self._known:
+            self._known[role] = self._read(role)
+        return self._known[role]
+
+    def over(self) -> None:
+        self._known.clear()
 
 
 def tokens_for(side: Side, given: Tensor | None, seed: int) -> Tensor:
@@ -77,42 +95,65 @@ def tokens_for(side: Side, given: Tensor | None, seed: int) -> Tensor:
     return torch.randint(0, a.vocabulary, (_SHAPE[0], length), generator=generator)
 
 
-def _stages(side: Side, read: Callable[[str], Tensor], ids: Tensor) -> Iterator[Tensor]:
-    return Evaluation(side.architecture, _Read(side, read), side.graph).stages(ids)
-
-
 def _difference(x: Tensor, y: Tensor) -> float:
-    return float(torch.linalg.vector_norm(x - y) / torch.linalg.vector_norm(y).clamp_min(1e-300))
+    return float(torch.linalg.vector_norm(x.double() - y.double()) / torch.linalg.vector_norm(y.double()).clamp_min(1e-300))
 
 
 def check_function(
     a: Side, b: Side, anatomy: Anatomy, element: Element, residuals: list[Residual], ids: Tensor, *, ladder: bool,
     progress: Callable[[str, float], None] | None = None,
 ) -> FunctionCheck:  # fmt: skip
-    """Run both models on token ids (B, T), layer by layer side by side, and B again with its weights shaken."""
+    """Run both models on token ids (B, T), layer by layer side by side, and B again with its weights shaken.
+
+    With ``ladder`` also A and its image under the element, in float32 and float64.
+    """
     stored = {r.role: max(r.stored, r.exact) / SAFETY for r in residuals}
     exact = {r.role: r.exact / SAFETY for r in residuals}
-    runs = [
-        _stages(a, a.read, ids),
-        _stages(b, b.read, ids),
-        *(_stages(b, _shaken(b, n), ids) for n in (stored, exact)),
-    ]
-    layers, shaken = [], (0.0, 0.0)
-    t = element.tensors["stream"]
-    count = len(a.graph.steps) + 2
-    last: tuple[Tensor, ...] = ()
-    for done, last in enumerate(zip(*runs, strict=True)):
+    mine, theirs = _Layer(a.read), _Layer(b.read)
+    runs = [_stages(a, mine, ids), *(_stages(b, theirs, ids, change) for change in (None, _shaken(stored), _shaken(exact)))]
+    layers = [mine, theirs]
+    if ladder:
+        moved, read = _image(a, anatomy, element)
+        image = _Layer(read)
+        layers.append(image)
+        runs += [_stages(s, r, ids, c) for c in (_to_float32, None) for s, r in ((a, mine), (moved, image))]
+    t, count = element.tensors["stream"], len(a.graph.steps) + 2
+    differences: list[float] = []
+    results: tuple[Tensor, ...] = ()
+    for done, results in enumerate(zip(*runs, strict=True)):
+        for layer in layers:
+            layer.over()
         if progress is not None:
             progress("both functions", (done + 1) / count)
         if done < count - 1:
-            layers.append(_difference(_seen(last[0] @ t, anatomy), _seen(last[1], anatomy)))
-        shaken = _difference(last[2], last[1]), _difference(last[3], last[1])
+            differences.append(_difference(_seen(results[0] @ t, anatomy), _seen(results[1], anatomy)))
+    one, two, shaken, slightly = results[:4]
     floor = 2.0**-47
-    rungs = [_ladder(a, anatomy, element, ids, d) for d in (torch.float32, torch.float64)] if ladder else [None, None]
     return FunctionCheck(
-        ids.numel(), tuple(layers), _difference(last[0], last[1]), SAFETY * max(shaken[0], floor),
-        SAFETY * max(shaken[1], floor), *rungs,
+        ids.numel(), tuple(differences), _difference(one, two), SAFETY * max(_difference(shaken, two), floor),
+        SAFETY * max(_difference(slightly, two), floor),
+        *((_difference(results[5], results[4]), _difference(results[7], results[6])) if ladder else ()),
     )  # fmt: skip
+
+
+def _stages(
+    side: Side, read: Read, ids: Tensor, change: Callable[[str, Tensor], Tensor] | None = None
+) -> Iterator[Tensor]:
+    return Evaluation(side.architecture, _Roles(side, read, change), side.graph).stages(ids)
+
+
+def _to_float32(role: str, x: Tensor) -> Tensor:
+    return x.float()
+
+
+def _shaken(sizes: Mapping[str, float]) -> Callable[[str, Tensor], Tensor]:
+    """Every weight changed at random by about its rounding."""
+    generator = torch.Generator().manual_seed(0)
+
+    def change(role: str, x: Tensor) -> Tensor:
+        return x * (1 + sizes.get(role, 2.0**-47) * torch.randn(x.shape, generator=generator, dtype=x.dtype))
+
+    return change
 
 
 def _seen(stream: Tensor, anatomy: Anatomy) -> Tensor:
@@ -120,26 +161,7 @@ def _seen(stream: Tensor, anatomy: Anatomy) -> Tensor:
     return stream - stream.mean(-1, keepdim=True) if set(anatomy.tables) & anatomy.centred else stream
 
 
-def _shaken(side: Side, sizes: Mapping[str, float]) -> Callable[[str], Tensor]:
-    generator = torch.Generator().manual_seed(0)
-
-    def read(role: str) -> Tensor:
-        x = side.read(role)
-        return x * (1 + sizes.get(role, 2.0**-47) * torch.randn(x.shape, generator=generator, dtype=x.dtype))
-
-    return read
-
-
-def _ladder(side: Side, anatomy: Anatomy, element: Element, ids: Tensor, dtype: torch.dtype) -> float:
-    """‖f(A) − f(element · A)‖ / ‖f(A)‖, weights and arithmetic in ``dtype``."""
-    plain, moved = (
-        list(Evaluation(s.architecture, _Read(s, lambda r, f=f: f(r).to(dtype)), s.graph).stages(ids))[-1]
-        for s, f in ((side, side.read), _image(side, anatomy, element))
-    )
-    return _difference(moved.double(), plain.double())
-
-
-def _image(side: Side, anatomy: Anatomy, element: Element) -> tuple[Side, Callable[[str], Tensor]]:
+def _image(side: Side, anatomy: Anatomy, element: Element) -> tuple[Side, Read]:
     """A's image under the element as a model of its own: gains one, offsets zero, a bias in every map."""
     fields = ("query_bias", "key_bias", "value_bias", "ff_bias", "head_bias")
     biased = {name: side.architecture.norm_offset or getattr(side.architecture, name) for name in fields}

@@ -132,8 +132,8 @@ def bias_of(m: Map) -> str:
     return m.bias or m.weight.replace(".weight", ".bias")
 
 
-def normal(side: Side, piece: Piece, anatomy: Anatomy) -> Normal:
-    """Read a piece and bring it into its normal form."""
+def normal(side: Side, piece: Piece, anatomy: Anatomy, *, centred: bool = True) -> Normal:
+    """Read a piece and bring it into its normal form; without ``centred`` what LayerNorms do not see stays in."""
     roles: dict[str, Tensor] = {}
     scale: dict[str, float] = {}
     norm = piece.norm
@@ -142,7 +142,7 @@ def normal(side: Side, piece: Piece, anatomy: Anatomy) -> Normal:
     for m in piece.readers:
         raw = side.read(m.weight)
         weight = raw if gain is None else gain.unsqueeze(-1) * raw
-        if norm is not None and norm.kind == "layer":
+        if centred and norm is not None and norm.kind == "layer":
             weight = weight - weight.mean(-2, keepdim=True)
         roles[m.weight] = weight
         parts = [] if m.bias is None else [side.read(m.bias)]
@@ -157,13 +157,13 @@ def normal(side: Side, piece: Piece, anatomy: Anatomy) -> Normal:
         for role in (m.weight, m.bias):
             if role is not None:
                 x = side.read(role)
-                roles[role] = x - x.mean(-1, keepdim=True) if role in anatomy.centred else x
+                roles[role] = x - x.mean(-1, keepdim=True) if centred and role in anatomy.centred else x
                 if role == m.bias:
                     scale[role] = float(torch.linalg.vector_norm(x))
     for role in piece.roles:
         if role not in roles and not (norm is not None and role in (norm.gain, norm.offset)):
             x = side.read(role)
-            roles[role] = x - x.mean(-1, keepdim=True) if role in anatomy.centred else x
+            roles[role] = x - x.mean(-1, keepdim=True) if centred and role in anatomy.centred else x
     for s in piece.sublayers:
         if isinstance(s, Attention):
             _balance_gains(roles, s)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import torch
@@ -45,16 +46,23 @@ class Judge:
     def __init__(self, a: Side, b: Side, anatomy: Anatomy) -> None:
         self.a, self.b, self.anatomy = a, b, anatomy
         self._known: dict[tuple[int, str], Precision] = {}
+        for side in (a, b):
+            side.model.roles.watch = partial(self._note, side)
+
+    def _note(self, side: Side, parameter: str, tensor: Tensor) -> None:
+        key = (id(side), parameter)
+        if key not in self._known:
+            dtype = side.model.checkpoint.dtype(side.model.stored[parameter])
+            self._known[key] = precision_of(tensor, dtype)
 
     def precision(self, side: Side, role: str) -> Precision | None:
+        """What a role is stored in; None for biases that a side has not."""
         source = side.source(role)
         if source is None:
             return None
-        name = side.model.name_of(source)
-        key = (id(side), name)
+        key = (id(side), side.model.parameter_of(source))
         if key not in self._known:
-            checkpoint = side.model.checkpoint
-            self._known[key] = precision_of(checkpoint.read(name), checkpoint.dtype(name))
+            side.read(role)
         return self._known[key]
 
     def allowed(self, role: str, length: int, made_of: tuple[str, ...] = ()) -> tuple[float, float, str]:

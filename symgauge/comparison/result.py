@@ -36,6 +36,8 @@ class Comparison:
     function: FunctionCheck | None = None
     """The two functions run on tokens, unless that was not asked for."""
     notes: tuple[str, ...] = ()
+    unties: bool = False
+    """Whether A's head is its token table, and B's is not."""
 
     def __bool__(self) -> bool:
         return self.verdict != "different"

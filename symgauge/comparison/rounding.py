@@ -16,6 +16,8 @@ SAFETY = 4.0
 """Factor between the typical size of rounding and what is allowed: a fold, a rotation and a cast round three times."""
 _LEVELS = (127, 7, 255, 15)
 _BLOCKS = (32, 64, 128)
+_SAMPLE = 4096
+"""Blocks of a quantised tensor that are looked at."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ def _block_noise(x: Tensor, block: int = 32) -> float:
     """Of a quantised tensor: in each run of ``block`` numbers the least gap between two is the step."""
     flat = x.flatten()
     flat = flat[: len(flat) // block * block].reshape(-1, block)
+    flat = flat[:: max(1, len(flat) // _SAMPLE)]
     if not len(flat):
         return UNIT["float16"]
     ordered = flat.sort(-1).values

@@ -7,6 +7,7 @@ and values are given copies of them where the other has more groups; constant fa
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass, field
 
 import torch
@@ -106,7 +107,7 @@ def two_sides(first: StoredModel, second: StoredModel) -> tuple[Side, Side, tupl
     values = {f.name: (getattr(a, f.name), getattr(b, f.name)) for f in dataclasses.fields(Architecture)}
     if not a.position_table:
         values["context"] = (0, 0)
-    differing = [name for name, (x, y) in values.items() if x != y and name not in _IGNORED]
+    differing = [name for name, (x, y) in values.items() if not _same(x, y) and name not in _IGNORED]
     structural = [name for name in differing if name not in (*_SHARED, *_COMPUTED)]
     larger, smaller = max(a.groups, b.groups), min(a.groups, b.groups)
     if larger % smaller:
@@ -128,19 +129,41 @@ def two_sides(first: StoredModel, second: StoredModel) -> tuple[Side, Side, tupl
     sides = []
     for model in (first, second):
         architecture = dataclasses.replace(model.architecture, **common)  # type: ignore[arg-type]
-        graph = graph_of(architecture)
-        if model.graph.head is None:
-            lost = ("head.", "unembedding.")
-            shapes = {role: shape for role, shape in graph.shapes.items() if not role.startswith(lost)}
-            graph = dataclasses.replace(graph, head=None, shapes=shapes)
+        graph = _graph(architecture, model)
         sides.append(Side(model, architecture, graph, _factors(model.architecture, graph, neutral)))
     return sides[0], sides[1], tuple(computed)
+
+
+def side_of(model: StoredModel) -> Side:
+    """One model by itself, its head untied."""
+    architecture = dataclasses.replace(model.architecture, tied=False)
+    return Side(model, architecture, _graph(architecture, model))
+
+
+def _graph(architecture: Architecture, model: StoredModel) -> ModelGraph:
+    """The graph of an architecture, without a head if the model has none."""
+    graph = graph_of(architecture)
+    if model.graph.head is not None:
+        return graph
+    shapes = {role: shape for role, shape in graph.shapes.items() if not role.startswith(("head.", "unembedding."))}
+    return dataclasses.replace(graph, head=None, shapes=shapes)
+
+
+def _same(one: object, two: object) -> bool:
+    """Equal, floats as float32 has them, for that is what some formats keep."""
+    if isinstance(one, float) and isinstance(two, float):
+        return math.isclose(one, two, rel_tol=1e-6)
+    if isinstance(one, tuple) and isinstance(two, tuple):
+        return len(one) == len(two) and all(_same(x, y) for x, y in zip(one, two, strict=True))
+    if isinstance(one, Rotary) and isinstance(two, Rotary):
+        return one.interleaved == two.interleaved and _same_turns(one, two)
+    return one == two
 
 
 def _same_turns(one: object, two: object) -> bool:
     if not isinstance(one, Rotary) or not isinstance(two, Rotary):
         return False
-    return (one.turns, one.unrotated) == (two.turns, two.unrotated)
+    return one.unrotated == two.unrotated and _same(one.turns, two.turns)
 
 
 def _halved(one: Rotary | None, two: Rotary | None) -> Rotary | None:

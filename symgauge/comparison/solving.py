@@ -8,14 +8,14 @@ import torch
 from torch import Tensor
 
 from symgauge.algorithms import IllConditioned
-from symgauge.comparison.acting import act, feed_forwards, in_new_stream, name_of, renumbered_experts
+from symgauge.comparison.acting import act, feed_forwards, in_new_stream, moved_by, name_of, renumbered_experts
 from symgauge.comparison.element import Element
 from symgauge.comparison.heads import amplification, attention_of, solve_heads
 from symgauge.comparison.neurons import feed_forward_of, match_rows, solve_neurons
 from symgauge.comparison.pieces import Anatomy, Normal, Piece, normal
 from symgauge.comparison.residuals import Judge, Residual
 from symgauge.comparison.sides import Side
-from symgauge.comparison.stream import candidates
+from symgauge.comparison.stream import candidates, is_identity
 from symgauge.model_graph import Attention, Mixture
 
 
@@ -55,6 +55,21 @@ def _table_residuals(judge: Judge, mine: dict[str, Tensor], theirs: dict[str, Te
     return shifted if all(r.level != "unexplained" for r in shifted) else plain
 
 
+def note_tables(judge: Judge, element: Element) -> None:
+    """Constants that went from one table to another, and what no LayerNorm sees of the rows."""
+    t = element.tensors["stream"]
+    for role in judge.anatomy.tables:
+        difference = judge.b.read(role) - judge.a.read(role) @ t
+        if role in judge.anatomy.centred:
+            mean = difference.mean(-1)
+            if float(mean.abs().max()) > 1e-9 * float(judge.b.read(role).abs().max()):
+                element.tensors[f"{role}.mean"] = mean
+            difference = difference - mean.unsqueeze(-1)
+        constant = difference.mean(0)
+        if len(judge.anatomy.tables) > 1 and float((difference - constant).norm()) < 1e-3 * float(difference.norm()):
+            element.tensors[f"{role}.constant"] = constant
+
+
 def _without_constants(tables: dict[str, Tensor]) -> dict[str, Tensor]:
     means = {role: x.mean(0) for role, x in tables.items() if role != "token_table"}
     found = {role: x - means[role] if role in means else x for role, x in tables.items()}
@@ -91,7 +106,32 @@ def solve_piece(judge: Judge, piece: Piece, element: Element) -> list[Residual]:
     anatomy = judge.anatomy
     own = normal(judge.a, piece, anatomy)
     mine = in_new_stream(own, piece, element.tensors["stream"], anatomy.stream != "any")
-    return solve_normal(judge, piece, element, mine, normal(judge.b, piece, anatomy))[1]
+    residuals = solve_normal(judge, piece, element, mine, normal(judge.b, piece, anatomy))[1]
+    note_norms(judge, piece, element)
+    return residuals
+
+
+def note_norms(judge: Judge, piece: Piece, element: Element) -> None:
+    """What no function sees of B and an image of A should have all the same: gains and offsets that were folded, and
+    what LayerNorms do not let through."""
+    norms = [] if piece.norm is None else [piece.norm]
+    norms += [n for s in piece.sublayers if isinstance(s, Attention) for n in (s.query_norm, s.key_norm) if n is not None]
+    still = is_identity(element.tensors["stream"])
+    for role in [r for n in norms for r in (n.gain, n.offset) if r is not None]:
+        mine, theirs = judge.a.read(role), judge.b.read(role)
+        if not (still and torch.equal(mine, theirs)):
+            element.tensors[role] = theirs
+    read_through_mean = piece.norm is not None and piece.norm.kind == "layer"
+    unseen = {m.weight: -2 for m in piece.readers} if read_through_mean else {}
+    unseen |= {role: -1 for m in piece.writers for role in (m.weight, m.bias) if role in judge.anatomy.centred and role}
+    if not unseen:
+        return
+    moved = moved_by(element, normal(judge.a, piece, judge.anatomy, centred=False), piece, judge.a, judge.anatomy)
+    theirs_raw = normal(judge.b, piece, judge.anatomy, centred=False)
+    for role, axis in unseen.items():
+        shift = (theirs_raw.roles[role] - moved.roles[role]).mean(axis)
+        if float(shift.abs().max()) > 1e-9 * float(theirs_raw.roles[role].abs().max()):
+            element.tensors[f"{role}.mean"] = shift
 
 
 def solve_normal(
@@ -141,6 +181,7 @@ def _unexplained(residuals: list[Residual]) -> int:
 def solve(judge: Judge, element: Element) -> Iterator[tuple[str, list[Residual]]]:
     """Names of the steps and their residuals, as they are found; ``element`` is filled on the way."""
     element.tensors["stream"], tables = solve_stream(judge)
+    note_tables(judge, element)
     yield "tables", tables
     for piece in judge.anatomy.pieces:
         yield piece.name, solve_piece(judge, piece, element)

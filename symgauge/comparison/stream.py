@@ -65,12 +65,15 @@ def tidied(matrix: Tensor, tolerance: float = 1e-4) -> Tensor:
     return nearest if is_permutation and bool((matrix - nearest).abs().max() < tolerance) else matrix
 
 
+def is_identity(matrix: Tensor) -> bool:
+    return torch.equal(matrix, torch.eye(len(matrix), dtype=matrix.dtype))
+
+
 def described(matrix: Tensor) -> str:
     """What kind of map it is, in words."""
-    d = len(matrix)
-    eye = torch.eye(d, dtype=matrix.dtype)
-    if torch.equal(matrix, eye):
+    if is_identity(matrix):
         return "identity"
+    eye = torch.eye(len(matrix), dtype=matrix.dtype)
     if torch.equal(matrix, matrix.round()) and bool((matrix.abs().sum(0) == 1).all()):
         moved = int((matrix.diagonal() == 0).sum())
         flipped = int((matrix < 0).sum())
