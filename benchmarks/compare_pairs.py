@@ -47,7 +47,9 @@ def source_of(family: str, checkpoint: Checkpoint, layers: int) -> tuple[Tensors
     if layers:
         config["num_hidden_layers"] = layers
     prefix = "bert." if family == "bert" else ""
-    kept = [name for name in model.stored if not layers or int((re.findall(r"layers?\.(\d+)", name) or [0])[0]) < layers]
+    kept = [
+        name for name in model.stored if not layers or int((re.findall(r"layers?\.(\d+)", name) or [0])[0]) < layers
+    ]
     return {name.removeprefix(prefix): model.read(name) for name in kept}, config
 
 
