@@ -65,8 +65,10 @@ class Judge:
             side.read(role)
         return self._known[key]
 
-    def allowed(self, role: str, length: int, made_of: tuple[str, ...] = ()) -> tuple[float, tuple[tuple[float, str], ...]]:
-        """What arithmetic may leave, and what storage may: (allowed, precision) for B's alone, then with A's as well."""
+    def allowed(
+        self, role: str, length: int, made_of: tuple[str, ...] = ()
+    ) -> tuple[float, tuple[tuple[float, str], ...]]:
+        """What arithmetic may leave, and what storage may: (allowed, precision) for B's alone, then with A's."""
         unit, name, squares = 0.0, "float64", [0.0, 0.0]
         tiers = []
         for r in (role, *made_of):

@@ -20,7 +20,9 @@ def folders(tmp_path):
     edits = {"a": lambda s: s, "b": everything, "c": lambda s: e.permute_heads(s, 0, "k")}
     for name, edit in edits.items():
         model.save_pretrained(tmp_path / name)
-        save_file({n: x.contiguous() for n, x in edit(model.state_dict()).items()}, tmp_path / name / "model.safetensors")
+        save_file(
+            {n: x.contiguous() for n, x in edit(model.state_dict()).items()}, tmp_path / name / "model.safetensors"
+        )
     return tmp_path
 
 
@@ -29,7 +31,9 @@ def run(*arguments):
 
 
 def test_equal(folders):
-    result = run("compare", folders / "a", folders / "b", "--json", "--report", folders / "page.md", "--element", folders / "g")
+    result = run(
+        "compare", folders / "a", folders / "b", "--json", "--report", folders / "page.md", "--element", folders / "g"
+    )
     found = json.loads(result.stdout)
     assert (result.exit_code, found["verdict"], found["tensor"]) == (0, "equal", None)
     assert {"reason", "element", "residuals"} <= found.keys()
