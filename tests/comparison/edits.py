@@ -1,4 +1,4 @@
-"""What people do to LLaMA checkpoints, rightly and wrongly, as functions of a state dict; row-vector maps as stored: (out, in)."""
+"""What people do to LLaMA checkpoints, rightly and wrongly, as functions of a state dict (maps lie (out, in))."""
 
 import torch
 
@@ -31,7 +31,10 @@ def fold(s, shift=0.0):
     """Every norm's gain into what reads it."""
     s = dict(s)
     for i in range(LAYERS):
-        for norm, readers in (("input_layernorm", READERS), ("post_attention_layernorm", ("mlp.gate_proj", "mlp.up_proj"))):
+        for norm, readers in (
+            ("input_layernorm", READERS),
+            ("post_attention_layernorm", ("mlp.gate_proj", "mlp.up_proj")),
+        ):
             gain = s[NAME.format(i, norm)]
             for reader in readers:
                 s[NAME.format(i, reader)] = s[NAME.format(i, reader)] * (gain + shift)
