@@ -18,7 +18,17 @@ from symgauge.checkpoints.writing import TensorFile, copy_other_files, new_folde
 from symgauge.comparison.acting import name_of
 from symgauge.errors import InvalidFile
 from symgauge.folders.canonical_pieces import canonical_pieces
-from symgauge.folders.rewriting import DTYPES, Progress, as_stored, config_of, opened, places, shown, target_name, written_parts
+from symgauge.folders.rewriting import (
+    DTYPES,
+    Progress,
+    as_stored,
+    config_of,
+    opened,
+    places,
+    shown,
+    target_name,
+    written_parts,
+)
 from symgauge.model_graph import Attention
 from symgauge.models.huggingface.config_file import read_json
 

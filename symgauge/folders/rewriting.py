@@ -23,7 +23,7 @@ DTYPES = ("float64", "float32", "bfloat16", "float16")
 Progress = Callable[[str, float], None]
 
 
-def opened(source: str | Path, untie: bool, dtype: str) -> StoredModel:
+def opened(source: str | Path, untie: bool = False, dtype: str = "") -> StoredModel:
     """The model that a folder or file holds; with ``untie`` its head a tensor of its own.
 
     Raises :class:`InvalidInput` also for a dtype that nothing can be written in.
