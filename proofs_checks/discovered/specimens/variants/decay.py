@@ -38,7 +38,7 @@ def factory(
 def by_hand(*, d_model: int, heads: int, d_k: int, d_v: int, rank: int) -> dict[str, int]:
     """gl(rank) inside the gate. Gates differ by key channel, so of gl(d_k) its diagonal stays. gl(d_v) on values and
     output. Without softmax a factor can leave a head's scores for its output: one more per head, a torus of d_k + 1 in
-    all. For rank ≤ d_model and rank ≤ heads · d_k, 1 < d_v ≤ d_model."""
+    all. For rank ≤ d_model and rank ≤ heads · d_k, d_v ≤ d_model."""
     return {
         "inside the gate, gl(rank)": rank**2,
         "query channels against key channels, diagonal": heads * d_k,

@@ -35,7 +35,7 @@ def by_hand(*, d_model: int, heads: int, d_k: int, d_v: int) -> dict[str, int]:
     attention are gone: a key bias moves the scores against the sink, and weights that do not sum to one show the value
     bias. Scores less the sink are one bilinear form of rank d_k on (x, 1) with a number taken off its corner; the number
     is seen while d_k ≤ d_model. At d_k = d_model + 1 the form is any matrix and hides the sink: one per head.
-    For d_k ≤ d_model + 1, d_v ≤ d_model."""
+    For d_k, d_v ≤ d_model + 1."""
     return {
         "queries against keys, gl(d_k)": heads * d_k**2,
         "values against output, gl(d_v)": heads * d_v**2,

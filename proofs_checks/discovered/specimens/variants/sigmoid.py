@@ -32,7 +32,7 @@ def factory(*, d_model: int = 5, heads: int = 2, d_k: int = 3, d_v: int = 4) -> 
 def by_hand(*, d_model: int, heads: int, d_k: int, d_v: int) -> dict[str, int]:
     """gl(d_k) and gl(d_v) per head, biases along; weights sum to no constant, so no shift is free. The output's rows
     and bias trade a factor per channel with LayerScale. The offset is seen while d_k ≤ d_model, as a sink is.
-    For d_k ≤ d_model + 1, d_v ≤ d_model."""
+    For d_k, d_v ≤ d_model + 1."""
     return {
         "queries against keys, gl(d_k)": heads * d_k**2,
         "values against output, gl(d_v)": heads * d_v**2,
