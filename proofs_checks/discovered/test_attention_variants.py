@@ -2,12 +2,48 @@
 
 from __future__ import annotations
 
+import math
+
+from sympy import BlockMatrix, Matrix, SparseMatrix, ones, symbols, zeros
+
 import symgauge
 from proofs_checks.discovered.counting import record
-from proofs_checks.discovered.specimens.attention import variants
+from proofs_checks.discovered.specimens.attention import in_words, variants
 from symgauge.claims import at_least, checks, equal
 
 LAMBDAS = ("lambda_q1", "lambda_k1", "lambda_q2", "lambda_k2")
+
+
+def nullity_at(variant, sizes, sink):
+    """Free directions with every sink held at a value."""
+    module, inputs = variant.make(sizes)
+    module.sinks.requires_grad_(False).fill_(sink)
+    return symgauge.dimension(module, inputs).require_decided().nullity
+
+
+def orthogonal(n):
+    """A basis of so(n, n), of the form q·k on (q, k): a matrix with its inverse transpose, and skew blocks across."""
+    units = [SparseMatrix(n, n, {(i, j): 1}) for i in range(n) for j in range(n)]
+    skew = [SparseMatrix(n, n, {(i, j): 1, (j, i): -1}) for i in range(n) for j in range(i)]
+    return (
+        [Matrix(BlockMatrix([[u, zeros(n)], [zeros(n), -u.T]])) for u in units]
+        + [Matrix(BlockMatrix([[zeros(n), s], [zeros(n), zeros(n)]])) for s in skew]
+        + [Matrix(BlockMatrix([[zeros(n), zeros(n)], [s, zeros(n)]])) for s in skew]
+    )
+
+
+def change_of_product(turn):
+    """The derivative of q·k along a linear field on (q, k)."""
+    n = turn.rows // 2
+    point = Matrix(symbols(f"q:{n}") + symbols(f"k:{n}"))
+    moved = turn * point
+    return (moved[:n, :].T * point[n:, :] + moved[n:, :].T * point[:n, :])[0].expand()
+
+
+def moved_by_orthogonal(n):
+    """In how many directions so(n, n) moves a point (q, k)."""
+    point = Matrix(range(1, 2 * n + 1))
+    return Matrix.hstack(*(turn * point for turn in orthogonal(n))).rank()
 
 
 def nullity_of(module, inputs, *moving):
@@ -26,22 +62,21 @@ def test_differential_attention(evidence):
 def test_the_vectors_of_lambda(evidence):
     variant = variants()["differential-attention"]
     for sizes in variant.sizes:
-        d_k, (module, inputs) = sizes["d_k"], variant.make(sizes)
-        pairs = [nullity_of(module, inputs, *pair) for pair in (LAMBDAS[:2], LAMBDAS[2:])]
-        together = nullity_of(module, inputs, *LAMBDAS)
-        figures = {
-            "each pair alone": equal(pairs, [2 * d_k - 1] * 2),
-            "all four": equal(together, 4 * d_k - 1),
-            "more than the pairs give": equal(together - sum(pairs), 1),
-        }
+        d_k = sizes["d_k"]
+        free = nullity_of(*variant.make(sizes), *LAMBDAS)
+        by_pairs = 2 * moved_by_orthogonal(d_k)
+        figures = {"free": equal(free, 4 * d_k - 1), "beyond both pairs": equal(free - by_pairs, 1)}
         evidence.exact(f"exact rank of λ alone at $d_k = {d_k}$", figures=figures)
-    own = variant.sizes[0]
-    module, inputs = variant.make(own)
-    crossed = nullity_of(module, inputs, LAMBDAS[0], LAMBDAS[2])
+    evidence.exact(
+        r"$\mathfrak{so}(d_k, d_k)$ keeps $q\cdot k$ and moves $(q, k)$ in $2d_k - 1$ directions, $d_k \le 3$",
+        figures={f"directions at {n}": equal(moved_by_orthogonal(n), 2 * n - 1) for n in (1, 2, 3)},
+    )
+    kept = [change_of_product(turn) for turn in orthogonal(3)]
+    evidence.proof(r"every element of $\mathfrak{so}(3, 3)$ keeps $q\cdot k$, with symbols for both", not any(kept))
     evidence.control(
-        "vectors of different products make no pair",
-        kind="exact",
-        figures={"off from $2d_k - 1$ for each": at_least(abs(crossed - 2 * (2 * own["d_k"] - 1)), 1)},
+        "a symmetric block in place of a skew one",
+        kind="proof",
+        figures={"terms of the product's change": at_least(len(change_of_product(ones(6)).args), 1)},
     )
 
 
@@ -81,12 +116,16 @@ def test_attention_with_sinks(evidence):
 @checks("sinks-pin-biases")
 def test_sinks_pin_biases(evidence):
     variant = variants()["attention-with-sinks"]
-    for sizes in variant.sizes:
-        if sizes["d_k"] <= sizes["d_model"]:
-            module, inputs = variant.make(sizes)
-            with_sinks = nullity_of(module, inputs)
-            module.sinks.data.fill_(float("-inf"))
-            ...
+    own, _, other = variant.sizes
+    for sizes in (own, other):
+        shifts = sizes["heads"] * (sizes["d_k"] + sizes["d_v"])
+        more = nullity_at(variant, sizes, -math.inf) - variant.count(sizes)
+        evidence.exact(f"exact rank without sinks at {in_words(sizes)}", figures={"more": equal(more, shifts)})
+    evidence.control(
+        "a sink held at zero has the effect of any other",
+        kind="exact",
+        figures={"short of the shifts": at_least(shifts + variant.count(other) - nullity_at(variant, other, 0.0), 1)},
+    )
 
 
 @checks("gated-linear-attention")

@@ -11,15 +11,15 @@ from sympy import Expr, Symbol, sympify
 
 from symgauge.architecture import Architecture
 from symgauge.symmetries import examples, symbols
-from symgauge.symmetries.base import Symmetry
+from symgauge.symmetries.base import Output, Symmetry
 from symgauge.symmetries.finding import continuous_families
 
-DIMENSIONS = {
-    "gl": lambda n, field=None: n**2 if field is None else 2 * n**2,
-    "so": lambda n: n * (n - 1) / 2,
-    "abelian": lambda n: n,
-    "dilation": lambda n: n,
-}
+
+def _gl(n: Expr, field: Expr | None = None) -> Expr:
+    return n**2 if field is None else 2 * n**2
+
+
+DIMENSIONS = {"gl": _gl, "so": lambda n: n * (n - 1) / 2, "abelian": lambda n: n, "dilation": lambda n: n}
 """Real dimension of an algebra by its name."""
 
 
@@ -33,7 +33,8 @@ class Known:
     copies: str
 
     @property
-    def output(self) -> str:
+    def output(self) -> Output:
+        """What has to stay the same."""
         return self.family.outputs[0]
 
     @property

@@ -43,10 +43,11 @@ def factory(*, d_model: int = 5, heads: int = 2, d_k: int = 3, d_v: int = 4) -> 
 
 
 def by_hand(*, d_model: int, heads: int, d_k: int, d_v: int) -> dict[str, int]:
-    """gl(d_k) on every score map; d_v gains of the norm against the rows of W_O in all heads, and with the gains held at
-    one so(d_v) per head on values against W_O. λ = e^a − e^b + c with a = λ_q1·λ_k1, b = λ_q2·λ_k2 is one number of
+    """gl(d_k) on every score map; d_v gains of the norm against the rows of W_O in all heads, and with the gains held
+    at one so(d_v) per head on values against W_O. λ = e^a − e^b + c with a = λ_q1·λ_k1, b = λ_q2·λ_k2 is one number of
     4 d_k: each product is kept by so(d_k, d_k), whose orbits have 2 d_k − 1 directions, and one direction more moves
-    both products along e^a − e^b; it is not affine. For d_k ≤ d_model, d_v ≤ d_model."""
+    both products along e^a − e^b. No affine field X gives it: X(a) e^a = X(b) e^b with polynomials X(a), X(b).
+    For d_k ≤ d_model, d_v ≤ d_model."""
     return {
         "queries against keys, gl(d_k) for each of two maps": 2 * heads * d_k**2,
         "gains against output": d_v,

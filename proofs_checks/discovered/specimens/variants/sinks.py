@@ -33,7 +33,7 @@ def factory(*, d_model: int = 5, heads: int = 2, d_k: int = 3, d_v: int = 4) -> 
 def by_hand(*, d_model: int, heads: int, d_k: int, d_v: int) -> dict[str, int]:
     """gl(d_k) on queries and keys and gl(d_v) on values and output, per head, biases along. The two shifts of softmax
     attention are gone: a key bias moves the scores against the sink, and weights that do not sum to one show the value
-    bias. Scores less the sink are one bilinear form of rank d_k on (x, 1) with a number taken off its corner; the number
+    bias. Scores less the sink are one bilinear form of rank d_k on (x, 1), a number taken off its corner; the number
     is seen while d_k ≤ d_model. At d_k = d_model + 1 the form is any matrix and hides the sink: one per head.
     For d_k, d_v ≤ d_model + 1."""
     return {

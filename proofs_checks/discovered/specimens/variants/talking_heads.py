@@ -33,10 +33,11 @@ def factory(*, d_model: int = 5, heads: int = 2, d_k: int = 3, d_v: int = 4) -> 
 
 def by_hand(*, d_model: int, heads: int, d_k: int, d_v: int) -> dict[str, int]:
     """gl(d_k) and gl(d_v) per head, and a factor per head between its row of mix_scores and its queries, its column of
-    mix_weights and its output. Beyond that the softmax sees the span of ``heads`` matrices W_Q W_Kᵀ of rank d_k; another
+    mix_weights and its output. Beyond that softmax sees the span of ``heads`` matrices W_Q W_Kᵀ of rank d_k; another
     matrix of this rank in the span may take the place of each. Rank at most r is (d_model − r)² conditions on a
     projective space of dimension heads − 1, so the surplus per head is heads − 1 − (d_model − r)² where that is
-    positive. At r = d_model it is heads − 1: all of gl(heads) mixes the heads, and is not affine but rational.
+    positive. At three heads of d_k = 2 in three channels each score map slides along a plane cubic, det = 0. At
+    r = d_model the surplus is heads − 1: all of gl(heads) mixes the heads, by W_Q ↦ W_Q + c M_b W_K⁻ᵀ, rational in θ.
     The same for W_V W_O. For d_k, d_v ≤ d_model."""
 
     def rest(rank: int) -> int:
