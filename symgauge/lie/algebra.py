@@ -1,6 +1,7 @@
 """A Lie algebra over ℚ by its structure constants, and the subspaces that every Lie algebra has; exact throughout.
 
-Sources: J. Humphreys, *Introduction to Lie Algebras and Representation Theory*, I–II; W. de Graaf, *Lie Algebras: Theory and Algorithms*, 2–3.
+Sources: J. Humphreys, *Introduction to Lie Algebras and Representation Theory*, I–II;
+W. de Graaf, *Lie Algebras: Theory and Algorithms*, 2–3.
 """
 
 from __future__ import annotations
@@ -130,14 +131,14 @@ class LieAlgebra:
     def derived_series(self) -> list[Subspace]:
         """g ⊇ [g, g] ⊇ [[g, g], [g, g]] ⊇ …, until it repeats."""
         series = [self.whole]
-        while not series[-1].dimension == (next_ := self._square(series[-1])).dimension:
+        while series[-1].dimension != (next_ := self._square(series[-1])).dimension:
             series.append(next_)
         return series
 
     def lower_central_series(self) -> list[Subspace]:
         """g ⊇ [g, g] ⊇ [g, [g, g]] ⊇ …, until it repeats."""
         series = [self.whole]
-        while not series[-1].dimension == (next_ := self._times_whole(series[-1])).dimension:
+        while series[-1].dimension != (next_ := self._times_whole(series[-1])).dimension:
             series.append(next_)
         return series
 
@@ -150,12 +151,12 @@ class LieAlgebra:
     def killing_form(self) -> list[list[Fraction]]:
         """κ(e_i, e_j) = tr(ad e_i · ad e_j), n × n."""
         n, s = self.dimension, self.scale**2
-        entries = self._killing.entries()
+        entries = self.integer_killing_form.entries()
         return [[Fraction(int(entries[i * n + j]), s) for j in range(n)] for i in range(n)]
 
     @cached_property
-    def _killing(self) -> fmpz_mat:
-        """s² κ, over the integers."""
+    def integer_killing_form(self) -> fmpz_mat:
+        """s²·κ, s the ``scale``, an integer matrix."""
         n = self.dimension
         by_place: dict[tuple[int, int], list[tuple[int, int]]] = {}
         for j, row in enumerate(self.brackets):
@@ -171,7 +172,7 @@ class LieAlgebra:
 
     def signature(self) -> Signature:
         """The numbers of positive, negative and zero squares of the Killing form over ℝ."""
-        return signature(self._killing)
+        return signature(self.integer_killing_form)
 
     def radical(self) -> Subspace:
         """The largest solvable ideal: what the Killing form makes orthogonal to [g, g] (Cartan's criterion)."""
@@ -179,7 +180,7 @@ class LieAlgebra:
 
     @cached_property
     def _radical(self) -> Subspace:
-        n, entries = self.dimension, self._killing.entries()
+        n, entries = self.dimension, self.integer_killing_form.entries()
         rows = [{j: int(v) for j, v in enumerate(entries[i * n : i * n + n]) if v} for i in range(n)]
         equations = []
         for x in self._derived.rows:
@@ -194,14 +195,14 @@ class LieAlgebra:
         """The largest nilpotent ideal: the x of the radical R with ad x nilpotent.
 
         The weights λ of R on g are linear and λ(x) = 0 for all of them says that ad x is nilpotent, so
-        tr(ad x · (ad y)ᵏ) = Σ λ(x) λ(y)ᵏ = 0 for every y of R and k: equations that hold on the nilradical. Equations for random
-        y are added until all basis vectors of what solves them are nilpotent, which makes the answer exact.
+        tr(ad x · (ad y)ᵏ) = Σ λ(x) λ(y)ᵏ = 0 for every y of R and k: equations that hold on the nilradical. Equations for
+        random y are added until all basis vectors of what solves them are nilpotent, which makes the answer exact.
         """
         n, draw = self.dimension, random.Random(0)
         radical = self._radical
         images = [self.ad(x) for x in radical.rows]
         found = Subspace.whole(len(images))
-        while not all(_is_nilpotent(self.ad(x)) for x in _combined(found, radical)):
+        while not all(_is_nilpotent(self.ad(x)) for x in radical.combined(found.rows)):
             y = [draw.randint(-9, 9) for _ in images]
             ad_y = sum((a * image for a, image in zip(y, images, strict=True)), fmpz_mat(n, n))
             power, equations = ad_y, []
@@ -209,7 +210,7 @@ class LieAlgebra:
                 equations.append({i: _trace(image * power) for i, image in enumerate(images)})
                 power = power * ad_y
             found = found & Subspace.solving(equations, len(images))
-        return Subspace.spanned_by(_combined(found, radical), n)
+        return Subspace.spanned_by(radical.combined(found.rows), n)
 
     # Kinds
 
@@ -292,18 +293,6 @@ class LieAlgebra:
 
     def __repr__(self) -> str:
         return f"LieAlgebra({self.name}, dimension {self.dimension})"
-
-
-def _combined(coefficients: Subspace, space: Subspace) -> list[Vector]:
-    """The vectors of ℚⁿ that rows of coefficients say in terms of the rows of ``space``."""
-    found = []
-    for row in coefficients.rows:
-        total: dict[int, int] = {}
-        for a, factor in row.items():
-            for i, v in space.rows[a].items():
-                total[i] = total.get(i, 0) + factor * v
-        found.append(total)
-    return found
 
 
 def _is_nilpotent(matrix: fmpz_mat) -> bool:

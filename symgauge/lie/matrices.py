@@ -17,7 +17,8 @@ def from_matrices(matrices: Sequence[Matrix]) -> LieAlgebra:
     """The algebra with these integer matrices, all m × m, as its basis.
 
     Raises:
-        InvalidInput: the matrices are not square and of one size, are linearly dependent, or a commutator lies outside of their span.
+        InvalidInput: the matrices are not square and of one size, are linearly dependent, or a commutator lies outside
+            of their span.
 
     Example:
         >>> from symgauge.lie import from_matrices

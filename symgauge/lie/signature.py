@@ -22,7 +22,7 @@ class Signature(NamedTuple):
 
 
 def signature(form: fmpz_mat) -> Signature:
-    """Of a symmetric integer matrix: signs of the roots of its characteristic polynomial, read off the coefficients' signs.
+    """Of a symmetric integer matrix: the signs of its eigenvalues, read off its characteristic polynomial.
 
     Example:
         >>> from flint import fmpz_mat

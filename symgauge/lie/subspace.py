@@ -1,4 +1,6 @@
-"""Subspaces of ℚⁿ by their reduced echelon basis, so that equal subspaces have equal bases and coordinates are read off the pivots."""
+"""Subspaces of ℚⁿ by their reduced echelon basis, which equal subspaces share.
+
+Coordinates are read off the pivots."""
 
 from __future__ import annotations
 
@@ -96,6 +98,17 @@ class Subspace:
     def __and__(self, other: Subspace) -> Subspace:
         equations = [*_annihilator(self), *_annihilator(other)]
         return Subspace.solving(equations, self.length)
+
+    def combined(self, coefficients: Iterable[Mapping[int, int]]) -> list[Vector]:
+        """The vectors with these coordinates in ``rows``."""
+        found = []
+        for coordinates in coefficients:
+            total: dict[int, int] = {}
+            for k, factor in coordinates.items():
+                for i, v in self.rows[k].items():
+                    total[i] = total.get(i, 0) + factor * v
+            found.append({i: v for i, v in total.items() if v})
+        return found
 
     def complement_in(self, larger: Subspace) -> Subspace:
         """A subspace C of ``larger`` ⊇ self with larger = self ⊕ C: rows of ``larger`` whose pivots self lacks."""
