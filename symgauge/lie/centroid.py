@@ -9,7 +9,6 @@ Source: N. Jacobson, *Lie Algebras*, X.1; the search for maps is that of the Mea
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from fractions import Fraction
 from math import lcm
 from typing import TYPE_CHECKING
@@ -58,9 +57,11 @@ def _centroid_modulo(algebra: LieAlgebra, prime: int) -> list[list[int]]:
                 else:
                     images.append(applied(algebra.brackets, word[0], images[word[1]], prime))
             maps.append(modular(images, n, prime).transpose() * inverse)
-    for ad in _ads(algebra, prime, draw):
-        if len(maps) == 1:
-            break
+    # All maps left commute with ad x for x in a subspace: if a random x is in it, but for one chance in p it is everything.
+    before = len(maps) + 1
+    while 1 < len(maps) < before:
+        before = len(maps)
+        ad = adjoint(algebra.brackets, [draw.randrange(prime) for _ in range(n)], prime)
         defects = modular([(phi * ad - ad * phi).entries() for phi in maps], n * n, prime)
         kept = modular(solutions(defects.transpose()), len(maps), prime)
         flat = kept * modular([phi.entries() for phi in maps], n * n, prime)
@@ -104,15 +105,6 @@ def _independent(basis: list[list[int]], candidates: list[list[int]], n: int, pr
         start = pivots[-1] + 1 if pivots else 0
         pivots.append(next(c for c in range(start, columns) if row[c]))
     return [p - len(basis) for p in pivots if p >= len(basis)]
-
-
-def _ads(algebra: LieAlgebra, prime: int, draw: random.Random) -> Iterator[nmod_mat]:
-    """Of two random elements, after which mostly the identity alone is left, then of all basis vectors."""
-    n = algebra.dimension
-    for _ in range(2):
-        yield adjoint(algebra.brackets, [draw.randrange(prime) for _ in range(n)], prime)
-    for j in range(n):
-        yield adjoint(algebra.brackets, [int(i == j) for i in range(n)], prime)
 
 
 def _lifted(residues: list[int], modulus: int, n: int) -> fmpz_mat | None:

@@ -84,11 +84,16 @@ def _element_of_one_copy(algebra: LieAlgebra, phi: fmpz_mat, polynomial: fmpz_po
 
 
 def _fits(candidate: SimpleType, sums: list[int], prime: int) -> bool:
-    """Whether power sums of the eigenvalues of ad x can be those of this type; of so(N) and sp(N) alone it is asked.
+    """Whether power sums of the eigenvalues of ad x can be those of this type; not asked of sl(N).
+
+    Exceptional types have no invariant of degree 4 but the square of the Killing form: p_4 = 5 p_2² / (2 dim + 4) (S. Okubo,
+    *Quartic trace identity for exceptional Lie algebras*, 1979). For so(N) and sp(N):
 
     With x ↦ q_m the power sums on the N-dimensional module, ad = Λ² or S² gives p_m = ½ (Σ_j C(m, j) q_j q_{m−j} ∓ 2ᵐ q_m): one after the
     other gives q_2, q_4, …. The eigenvalues are ±a_1, …, ±a_n (and 0), so Newton's identities say q_{2n+2} and q_{2n+4} from those before.
     """
+    if candidate.letter == "E":
+        return (sums[3] * 2 * (candidate.dimension + 2) - 5 * sums[1] ** 2) % prime == 0
     n = candidate.rank
     size, sign = {"B": (2 * n + 1, -1), "C": (2 * n, 1), "D": (2 * n, -1)}.get(candidate.letter, (0, 0))
     if not size:
