@@ -88,6 +88,24 @@ class Discovery:
         """Directions of the fibre that no affine symmetry of the ansatz explains, on no slice that was tried."""
         return self.attempt.left
 
+    @property
+    def doubt(self) -> str:
+        """Why what was found is not settled, in one sentence; empty if it is."""
+        lost = [flow for flow in self.flows if not flow.holds]
+        if lost and not self.fibre.doubt:
+            return f"{len(lost)} of {len(self.flows)} symmetries did not keep the function, or not visibly, in float64"
+        return self.fibre.doubt
+
+    def __rich__(self) -> Any:
+        from symgauge.printing.discovery import shown
+
+        return shown(self)
+
+    def __str__(self) -> str:
+        from symgauge.printing.tables import as_text
+
+        return as_text(self)
+
     def as_dict(self) -> dict[str, object]:
         """Plain data for JSON, without arrays."""
         rest = self.rest
@@ -113,7 +131,7 @@ class Discovery:
             "primes": list(self.fibre.primes),
             "seed": self.seed,
             "points": self.attempt.points,
-            "doubt": self.fibre.doubt,
+            "doubt": self.doubt,
             "notes": list(self.notes),
             "seconds": round(self.seconds, 3),
         }
