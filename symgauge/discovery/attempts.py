@@ -13,10 +13,11 @@ from symgauge.discovery.ansatz import Block, Term, absorptions, blocks_of, own_a
 from symgauge.discovery.fields import Fields
 from symgauge.discovery.lifting import lifted, translations
 from symgauge.discovery.points import Points
+from symgauge.discovery.representatives import sparsest
 from symgauge.discovery.slices import held, slices
 from symgauge.discovery.solving import solve
 from symgauge.discovery.structure import Constants, closed, independent, pivots
-from symgauge.discovery.translations import Modulo, sparsest
+from symgauge.discovery.translations import Modulo
 from symgauge.errors import Undecided
 from symgauge.exact.dimension import Progress, dimension
 from symgauge.exact.probes import Inputs
@@ -122,8 +123,8 @@ class _Search:
         for targets, whose in ((few, "that are needed"), (self.moving, "of any kind")):
             if not targets:
                 continue
-            terms = [*own_actions(targets), *absorptions(targets, self.moving)]
-            for name, more in (("vectors", []), ("vectors and matrices", list(shears(targets, self.moving)))):
+            terms = [*own_actions(targets), *absorptions(targets, self.blocks)]
+            for name, more in (("vectors", []), ("vectors and matrices", list(shears(targets, self.blocks)))):
                 terms += more
                 if sum(term.size for term in terms) <= _LARGEST:
                     before = self._solved(f"and {name} {whose} that take in others", terms, before)

@@ -13,8 +13,8 @@ from symgauge.discovery.ansatz import Block
 from symgauge.discovery.fields import Fields, together
 from symgauge.discovery.kinds import kind
 from symgauge.discovery.reading import action
+from symgauge.discovery.representatives import plainest
 from symgauge.discovery.structure import Constants
-from symgauge.discovery.translations import sparsest
 from symgauge.lie import LieAlgebra, common_name
 
 
@@ -56,10 +56,12 @@ def ideals(
         if ideal.algebra.is_abelian:
             central += ideal.basis
         else:
-            factors.append(_Factor(sparsest(short(fields.combined(ideal.basis)), trivial), ideal.name, False))
+            factors.append(_Factor(plainest(short(fields.combined(ideal.basis)), trivial, blocks), ideal.name, False))
     if central:
         # A basis of the abelian part is a matter of taste: the shortest vectors move the fewest parameters.
-        factors += [_Factor(one, "", True) for one in _one_by_one(sparsest(short(fields.combined(central)), trivial))]
+        factors += [
+            _Factor(one, "", True) for one in _one_by_one(plainest(short(fields.combined(central)), trivial, blocks))
+        ]
     groups: dict[tuple[bytes, str], list[_Factor]] = {}
     for factor in factors:
         groups.setdefault(_moved(factor, blocks), []).append(factor)
@@ -85,10 +87,10 @@ def short(fields: Fields) -> Fields:
 
 
 def _moved(factor: _Factor, blocks: Sequence[Block]) -> tuple[bytes, str]:
-    """By what factors belong together: the parameters that they move, or for translations the tensors."""
+    """By what factors belong together: the parameters that they move, or the tensors where they are translations."""
     fields = factor.fields
     live = (fields.values != 0).any(0)
-    if not fields.columns[live].any():
+    if factor.abelian and kind(fields, 0) == "translation":
         return b"", " ".join(b.name for b in blocks if fields.moved(b.start, b.size).any())
     return np.unique(fields.rows[live]).tobytes(), ""
 

@@ -6,14 +6,13 @@ algebra, which says no more than c does. Other symmetries are therefore taken mo
 
 from __future__ import annotations
 
-from collections import Counter
 from fractions import Fraction
 
 import flint
 import numpy as np
 
 from symgauge.discovery.ansatz import Block
-from symgauge.discovery.fields import Fields, Integers, primitive, together
+from symgauge.discovery.fields import Fields, Integers, primitive
 
 
 class Modulo:
@@ -69,31 +68,6 @@ class Modulo:
         index = {place: i for i, place in enumerate(after)}
         r, c = (np.array([place[i] for place in after], dtype=np.int64) for i in (0, 1))
         return r, c, [(e, index[place], x) for e, place, x in found]
-
-
-def sparsest(fields: Fields, trivial: Fields) -> Fields:
-    """Of each field a representative with few coefficients: trivial ones are added as long as that takes some away."""
-    if not trivial.count or not fields.count:
-        return fields
-    space, fields = together(trivial, fields)
-    values = fields.values.copy()
-    for field in values:
-        while (change := _better(field, space.values)) is not None:
-            field += change
-    return Fields(fields.size, fields.rows, fields.columns, values)
-
-
-def _better(field: Integers, space: Integers) -> Integers | None:
-    """The multiple of one trivial field that leaves the fewest coefficients; None if none takes any away."""
-    best, change = int((field != 0).sum()), None
-    for other in space[(space[:, field != 0] != 0).any(1)]:
-        live = np.nonzero(other)[0]
-        counts = Counter((-field[live] // other[live])[field[live] % other[live] == 0].tolist())
-        for factor, _ in counts.most_common(2):
-            left = int((field + factor * other != 0).sum())
-            if factor and left < best:
-                best, change = left, factor * other
-    return change
 
 
 def _matrix(values: np.ndarray) -> flint.fmpz_mat:
