@@ -6,10 +6,14 @@ import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from symgauge.discovery.ideals import Ideal
+if TYPE_CHECKING:
+    from symgauge.discovery.ideals import Ideal
 
-_INDEX = re.compile(r"(?<=[\[ ])(?:\d+(?::\d+)?|\{[\d,]+\})(?=[,\]])|(?<![\w\[])\d+(?=\.)|(?<=\.)\d+(?=[.\[ ,;]|$)|(?<=__)\d+(?=__)")
+_INDEX = re.compile(
+    r"(?<=[\[ ])(?:\d+(?::\d+)?|\{[\d,]+\})(?=[,\]])|(?<![\w\[])\d+(?=\.)|(?<=\.)\d+(?=[.\[ ,;]|$)|(?<=__)\d+(?=__)"
+)
 """An index in a slice, v[0, 2:4], or in a tensor's name, layers.0.v."""
 _LETTERS = "ijkmnpqr"
 

@@ -146,6 +146,7 @@ def discover(
     output: Output = "logits",
     discrete: bool = True,
     rounds: int = 60,
+    fibre: FibreDimension | None = None,
     progress: Progress | None = None,
 ) -> Discovery:
     """Find the continuous symmetries of a module that nobody described, and prove them at its size.
@@ -163,6 +164,7 @@ def discover(
         output: ``"probabilities"`` leaves a shift of all logits out.
         discrete: whether permutations and signs are looked for too.
         rounds: as for :func:`symgauge.dimension`.
+        fibre: what :func:`symgauge.dimension` found at a random point, if it was measured before.
         progress: called with (stage, done, of all).
 
     Raises:
@@ -180,7 +182,7 @@ def discover(
     check_choice("output", output, ("logits", "probabilities"))
     began = time.perf_counter()
     subject = subject_of(target, inputs, seed=seed, parameters="unset")
-    fibre = measure(
+    fibre = fibre or measure(
         subject.module, subject.inputs, seed=seed, primes=primes, output=output, rounds=rounds, progress=progress
     )
     if fibre.rank_doubt:
@@ -193,7 +195,7 @@ def discover(
         group = _discrete(subject, fibre, attempt, seed, primes, progress) if discrete else None
     if attempt.left == 0:
         fibre = dataclasses.replace(fibre, witness=SPANNED)
-    else:
+    elif fibre.float_rank is None:
         fibre = witnessed(fibre)
         if fibre.rank_doubt:
             raise Undecided(fibre.rank_doubt)

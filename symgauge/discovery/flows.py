@@ -49,7 +49,7 @@ def run(module: nn.Module, inputs: Inputs, fields: Fields, *, output: Output, se
     """
     theta, named = flatten(module)
     shapes = {name: p.shape for name, p in module.named_parameters()}
-    layout = Layout.of(module, {name: name for name, _ in named})
+    layout = Layout.by_name(module)
     function = function_of(module, layout, inputs, output, seed)
     before = layout.read(theta)
     longest = max(max(shape, default=1) for shape in shapes.values())

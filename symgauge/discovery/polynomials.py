@@ -57,7 +57,7 @@ def fit(names: Sequence[str], points: Sequence[Sizes], values: Sequence[int]) ->
     independent points as there are coefficients determine one, the smallest sizes; all others are held out.
     """
     order = sorted(range(len(points)), key=lambda i: (math.prod(points[i]), points[i]))
-    reason = f"{len(points)} sizes are too few to hold one out"
+    reason = "these sizes are too few to hold one out"
     counts = [len({point[i] for point in points}) for i in range(len(names))]
     for monomials in _candidates(counts):
         degree = sum(monomials[-1])
@@ -79,7 +79,9 @@ def fit(names: Sequence[str], points: Sequence[Sizes], values: Sequence[int]) ->
             expression = _expression(names, monomials, solution)
             return Fit(expression, tuple(values), tuple(held_out), untested=tuple(untested))
         at = ", ".join(f"{name} = {size}" for name, size in zip(names, wrong[0], strict=True))
-        reason = f"no polynomial of degree {degree} or less agrees, that of degree {degree} not at {at}"
+        reason = (
+            f"no polynomial agrees that leaves a size to hold out, the last one tried (degree {degree}) not at {at}"
+        )
     return Fit(None, tuple(values), (), reason)
 
 

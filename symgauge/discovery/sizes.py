@@ -115,7 +115,12 @@ def vary(
         subject = subject_at(factory, dict(zip(names, each, strict=True)), inputs)
         found.append(
             discover(
-                subject, seed=seed, primes=primes, output=output, rounds=rounds, progress=progress,
+                subject,
+                seed=seed,
+                primes=primes,
+                output=output,
+                rounds=rounds,
+                progress=progress,
                 discrete=number == len(sizes) - 1,
             )  # fmt: skip
         )

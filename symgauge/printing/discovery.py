@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 
 from symgauge.discovery.alike import alike
-from symgauge.discovery.discovery import Discovery
 from symgauge.printing import fibre
 from symgauge.printing.tables import table
+
+if TYPE_CHECKING:
+    from symgauge.discovery.discovery import Discovery
 
 
 def shown(discovery: Discovery) -> Group:

@@ -27,9 +27,7 @@ def as_text(result: Any) -> str:
     return file.getvalue().rstrip("\n")
 
 
-def table(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "", text: Sequence[int] = (0,)
-) -> Table:
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "", text: Sequence[int] = (0,)) -> Table:
     """Columns numbered in ``text`` on the left, by default the first; numbers on the right."""
     made = Table(box=box.SIMPLE, title=title or None, title_justify="left", show_header=any(columns))
     for i, column in enumerate(columns):
