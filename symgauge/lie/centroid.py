@@ -62,12 +62,18 @@ def _centroid_modulo(algebra: LieAlgebra, prime: int) -> list[list[int]]:
     while 1 < len(maps) < before:
         before = len(maps)
         ad = adjoint(algebra.brackets, [draw.randrange(prime) for _ in range(n)], prime)
-        defects = modular([(phi * ad - ad * phi).entries() for phi in maps], n * n, prime)
+        defects = _flat([phi * ad - ad * phi for phi in maps])
         kept = modular(solutions(defects.transpose()), len(maps), prime)
-        flat = kept * modular([phi.entries() for phi in maps], n * n, prime)
+        flat = kept * _flat(maps)
         maps = [nmod_mat(n, n, row, prime) for row in to_rows(flat)]
-    echelon, rank = modular([phi.entries() for phi in maps], n * n, prime).rref()
+    echelon, rank = _flat(maps).rref()
     return to_rows(echelon)[:rank]
+
+
+def _flat(maps: list[nmod_mat]) -> nmod_mat:
+    """One map a row."""
+    rows, columns = len(maps), maps[0].nrows() * maps[0].ncols()
+    return nmod_mat(rows, columns, [v for phi in maps for v in phi.entries()], maps[0].modulus())
 
 
 Word = int | tuple[int, int]
@@ -84,7 +90,8 @@ def _spin(algebra: LieAlgebra, prime: int, draw: random.Random) -> tuple[list[li
     while len(basis) < n:
         if done == len(basis):
             vector = [draw.randrange(prime) for _ in range(n)]
-            candidates, names = [vector], [len(generators)]
+            candidates = [vector]
+            names: list[Word] = [len(generators)]
         else:
             candidates = [applied(algebra.brackets, j, basis[done], prime) for j in range(n)]
             names = [(j, done) for j in range(n)]
@@ -100,7 +107,8 @@ def _spin(algebra: LieAlgebra, prime: int, draw: random.Random) -> tuple[list[li
 def _independent(basis: list[list[int]], candidates: list[list[int]], n: int, prime: int) -> list[int]:
     """Which candidates enlarge the span of ``basis`` and of the candidates before them."""
     echelon, rank = modular([*basis, *candidates], n, prime).transpose().rref()
-    pivots, columns = [], len(basis) + len(candidates)
+    pivots: list[int] = []
+    columns = len(basis) + len(candidates)
     for row in to_rows(echelon)[:rank]:
         start = pivots[-1] + 1 if pivots else 0
         pivots.append(next(c for c in range(start, columns) if row[c]))

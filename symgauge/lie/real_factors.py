@@ -34,7 +34,7 @@ def real_factors(algebra: LieAlgebra, phi: fmpz_mat, polynomial: fmpz_poly) -> l
     if polynomial.degree() == 1:
         return [names_of_form(types, algebra.signature().character)]
     between = _between_roots(polynomial)
-    form = algebra.integer_killing_form
+    form = algebra.integer_killing_form()
     characters = [signature(c.denominator * form * phi - c.numerator * form).character for c in between]
     real = [(left - right) // 2 for left, right in pairwise(characters)]
     pairs = (polynomial.degree() - len(real)) // 2
