@@ -1,9 +1,12 @@
-"""The centroid of a Lie algebra: the linear maps that commute with every ad x. Its idempotents are the direct sums of ideals.
+"""The centroid of a Lie algebra: the linear maps that commute with every ad x. Its idempotents are the direct sums of
+ideals.
 
-Computed modulo primes and lifted. Over GF(p) its dimension is at least that over ℚ; every lifted element is verified over ℚ.
+Computed modulo primes and lifted. Over GF(p) its dimension is at least that over ℚ; every lifted element is verified
+over ℚ.
 Where both counts agree the result is proved, and nothing else is returned.
 
-Source: N. Jacobson, *Lie Algebras*, X.1; the search for maps is that of the MeatAxe: they are known from the images of module generators.
+Source: N. Jacobson, *Lie Algebras*, X.1; the search for maps is that of the MeatAxe: they are known from the images of
+module generators.
 """
 
 from __future__ import annotations
@@ -57,7 +60,7 @@ def _centroid_modulo(algebra: LieAlgebra, prime: int) -> list[list[int]]:
                 else:
                     images.append(applied(algebra.brackets, word[0], images[word[1]], prime))
             maps.append(modular(images, n, prime).transpose() * inverse)
-    # All maps left commute with ad x for x in a subspace: if a random x is in it, but for one chance in p it is everything.
+    # The x for which all maps left commute with ad x are a subspace; a random x that is one of them says: all are.
     before = len(maps) + 1
     while 1 < len(maps) < before:
         before = len(maps)

@@ -1,9 +1,10 @@
 """A Lie algebra as a direct sum of ideals, as fine over ℚ as can be proved.
 
-First the connected components of the given basis under brackets, then in each the part of the centre outside of [g, g], then what idempotents of the
-centroid split. A generic centroid element φ has coprime factors of its minimal polynomial for all of these, and the kernels of the factors are ideals.
-With no abelian summand left the centroid modulo its radical is commutative, so that a piece on which φ generates a field of full dimension is
-indecomposable (W. de Graaf, *Lie Algebras: Theory and Algorithms*, 1.15).
+First the connected components of the given basis under brackets, then in each the part of the centre outside of [g,
+g], then what idempotents of the centroid split. A generic centroid element φ has coprime factors of its minimal
+polynomial for all of these, and the kernels of the factors are ideals.
+With no abelian summand left the centroid modulo its radical is commutative, so that a piece on which φ generates a
+field of full dimension is indecomposable (W. de Graaf, *Lie Algebras: Theory and Algorithms*, 1.15).
 """
 
 from __future__ import annotations
@@ -46,8 +47,9 @@ class Ideal:
         space: where it lies in the algebra.
         algebra: itself, on the rows of ``space``.
         indecomposable: True where it is proved that no finer direct sum exists over ℚ, None where that was not decided.
-        field: the minimal polynomial of a generator of its centroid modulo the radical, coefficients from t⁰ on: over ℝ the ideal is a sum
-            of one ideal for every real root and one for every pair of complex roots. (0, 1) where it stays whole over every field.
+        field: the minimal polynomial of a generator of its centroid modulo the radical, coefficients from t⁰ on: over
+            ℝ the ideal is a sum of one ideal for every real root and one for every pair of complex roots. (0, 1) where
+            it stays whole over every field.
         factors: names of the simple factors over ℝ; empty where the ideal is not semisimple.
     """
 
@@ -150,10 +152,11 @@ def _kind(algebra: LieAlgebra, maps: list[fmpz_mat]) -> Kind:
 
 
 def _generator(maps: list[fmpz_mat]) -> tuple[fmpz_mat, fmpz_poly] | None:
-    """φ that generates the centroid modulo its radical as a field, with its irreducible polynomial f; None where none was found.
+    """φ that generates the centroid modulo its radical as a field, with its irreducible polynomial f; None where none
+    was found.
 
-    The minimal polynomial of φ is a power of f. The trace form of an algebra of matrices has the radical as its kernel, so that its rank is
-    the degree that f must have.
+    The minimal polynomial of φ is a power of f. The trace form of an algebra of matrices has the radical as its
+    kernel, so that its rank is the degree that f must have.
     """
     degree = fmpz_mat([[trace(a * b) for b in maps] for a in maps]).rank()
     draw = random.Random(1)

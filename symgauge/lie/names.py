@@ -19,17 +19,16 @@ if TYPE_CHECKING:
 def common_name(simple: Sequence[str], centre: int = 0) -> str:
     """The usual name of the sum of simple algebras, by their names over ℝ, and of a centre of this dimension.
 
-    Every sl(n, ℝ) takes one dimension of the centre and every sl(n, ℂ) two as long as there are any, to gl(n) and gl(n, ℂ); su(n) with one is u(n);
-    so(3) ⊕ so(3) alone is so(4). These are isomorphisms of Lie algebras; whether the centre acts as scalars, the caller knows.
+    The largest first, every sl(n, ℝ) takes one dimension of the centre and every sl(n, ℂ) two as long as there are
+    any, to gl(n) and gl(n, ℂ); su(n) with one is u(n); so(3) ⊕ so(3) alone is so(4). These are isomorphisms of Lie
+    algebras; whether the centre acts as scalars, the caller knows.
 
     Example:
         >>> common_name(["sl(2, ℝ)", "sl(3, ℝ)"], 1), common_name(["so(3)", "so(3)"]), common_name([], 2)
-        ('gl(2) ⊕ sl(3, ℝ)', 'so(4)', 'abelian(2)')
+        ('gl(3) ⊕ sl(2, ℝ)', 'so(4)', 'abelian(2)')
     """
-    if Counter(simple) == {"so(3)": 2}:
-        simple = ["so(4)"]
     named = []
-    for name in simple:
+    for name in ["so(4)"] if Counter(simple) == {"so(3)": 2} else sorted(simple, key=_by_size):
         for pattern, whole, cost in _WITH_CENTRE:
             if centre >= cost and (found := re.fullmatch(pattern, name)):
                 name, centre = whole.format(*found.groups()), centre - cost
@@ -50,7 +49,7 @@ _WITH_CENTRE = (
 def name_of(algebra: LieAlgebra) -> str:
     """The name of any algebra: its simple ideals with its centre, then its other ideals."""
     ideals = algebra.ideals()
-    simple = sorted((name for ideal in ideals for name in ideal.factors), key=_by_size)
+    simple = [name for ideal in ideals for name in ideal.factors]
     centre = sum(ideal.dimension == 1 for ideal in ideals)
     others = sorted(ideal.name for ideal in ideals if not ideal.factors and ideal.dimension > 1)
     if len(others) == len(ideals) == 1:
@@ -89,7 +88,8 @@ def name_of_indecomposable(algebra: LieAlgebra) -> str:
 def _semidirect(algebra: LieAlgebra) -> str | None:
     """ "q ⋉ (ℝⁿ)ᵏ" where the nilradical is abelian and that the extension splits is proved; q is reductive.
 
-    It splits where q is semisimple (Levi), and where an element central in q acts invertibly on the nilradical (then all its cohomology vanishes).
+    It splits where q is semisimple (Levi), and where an element central in q acts invertibly on the nilradical (then
+    all its cohomology vanishes).
     (ℝⁿ)ᵏ says that the action is k times the defining module or its dual; any other is written abelian(m).
     """
     nilradical, radical = algebra.nilradical(), algebra.radical()
@@ -139,10 +139,11 @@ def _action(algebra: LieAlgebra, x: dict[int, int], module: Subspace) -> fmpz_ma
 
 
 def _acts_by_all_matrices(algebra: LieAlgebra, module: Subspace, size: int) -> bool:
-    """Whether an abelian ideal is, for the quotient by it, a sum of copies of the defining module of this size, or of its dual.
+    """Whether an abelian ideal is, for the quotient by it, a sum of copies of the defining module of this size, or of
+    its dual.
 
-    That is so where the action is faithful and what acts generates an associative algebra of dimension size²: for the names above, no other
-    irreducible modules have squares of dimensions that sum up to it.
+    That is so where the action is faithful and what acts generates an associative algebra of dimension size²: for the
+    names above, no other irreducible modules have squares of dimensions that sum up to it.
     """
     if algebra.centralizer(module) != module:
         return False

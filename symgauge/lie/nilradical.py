@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 def nilradical(algebra: LieAlgebra) -> Subspace:
     """The largest nilpotent ideal: the x of the radical R with ad x nilpotent.
 
-    The weights λ of R on g are linear (Lie's theorem), and λ(x) = 0 for all of them says that ad x is nilpotent. So Σ λ(x) λ(y)ᵏ, which is
-    tr(ad x · (ad y)ᵏ), vanishes on the nilradical for every y of R and every k. Such equations, for random y, are added until all basis
-    vectors of what solves them are nilpotent; as the nilpotent ones are a subspace, that makes the answer exact.
+    The weights λ of R on g are linear (Lie's theorem), and λ(x) = 0 for all of them says that ad x is nilpotent. So Σ
+    λ(x) λ(y)ᵏ, which is tr(ad x · (ad y)ᵏ), vanishes on the nilradical for every y of R and every k. Such equations,
+    for random y, are added until all basis vectors of what solves them are nilpotent; as the nilpotent ones are a
+    subspace, that makes the answer exact.
     """
     n, draw = algebra.dimension, random.Random(0)
     radical = algebra.radical()

@@ -1,8 +1,10 @@
-"""What an algebra that is simple over ℚ is over ℝ: a product of real simple algebras, one for each place of its centroid.
+"""What an algebra that is simple over ℚ is over ℝ: a product of real simple algebras, one for each place of its
+centroid.
 
-The centroid is a number field ℚ[t]/f, φ standing for t. Every real root of f gives one real simple factor of the common complex type, every pair
-of complex roots that complex algebra seen over ℝ. The form κ((φ − c)x, y) has the character Σ_{root > c} s − Σ_{root < c} s, s the character
-of the Killing form of the factor at that root (complex places contribute 0); taken for c between the roots it gives every s, exactly.
+The centroid is a number field ℚ[t]/f, φ standing for t. Every real root of f gives one real simple factor of the
+common complex type, every pair of complex roots that complex algebra seen over ℝ. The form κ((φ − c)x, y) has the
+character Σ_{root > c} s − Σ_{root < c} s, s the character of the Killing form of the factor at that root (complex
+places contribute 0); taken for c between the roots it gives every s, exactly.
 """
 
 from __future__ import annotations
