@@ -246,7 +246,7 @@ class LieAlgebra:
         """
         if not self.product(self.whole(), ideal) <= ideal:
             raise InvalidInput("quotient: the space is not an ideal.")
-        pivots = {min(row): row for row in ideal.rows}
+        pivots = {p: ideal.rows[k] for p, k in ideal.pivots.items()}
         kept = {i: a for a, i in enumerate(i for i in range(self.dimension) if i not in pivots)}
         constants = {}
         for (i, j), bracket in self.constants.items():

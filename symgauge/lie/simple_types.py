@@ -69,7 +69,7 @@ def simple_types(algebra: LieAlgebra, phi: fmpz_mat, polynomial: fmpz_poly) -> l
 
 
 def _element_of_one_copy(algebra: LieAlgebra, phi: fmpz_mat, polynomial: fmpz_poly) -> tuple[int, nmod_mat]:
-    """A prime p at which the centroid has GF(p) as a residue field, and ad of a random element of that ideal over GF(p)."""
+    """A prime p at which the centroid has GF(p) as a residue field, and ad of a random element of that ideal."""
     n = algebra.dimension
     for prime in large_primes():
         roots = [r for r, multiplicity in nmod_poly(polynomial, prime).factor()[1] if r.degree() == multiplicity == 1]
