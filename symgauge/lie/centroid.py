@@ -1,9 +1,8 @@
-"""The centroid of a Lie algebra: the linear maps that commute with every ad x. Its idempotents are the direct sums of
-ideals.
+"""The centroid of a Lie algebra: the linear maps that commute with every ad x.
 
-Computed modulo primes and lifted. Over GF(p) its dimension is at least that over ℚ; every lifted element is verified
-over ℚ.
-Where both counts agree the result is proved, and nothing else is returned.
+Its idempotents are the direct sums of ideals. It is computed modulo primes and lifted: over GF(p) its dimension is at
+least that over ℚ, and every lifted element is verified over ℚ. Where both counts agree the result is proved, and
+nothing else is returned.
 
 Source: N. Jacobson, *Lie Algebras*, X.1; the search for maps is that of the MeatAxe: they are known from the images of
 module generators.

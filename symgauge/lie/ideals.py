@@ -1,9 +1,8 @@
 """A Lie algebra as a direct sum of ideals, as fine over ℚ as can be proved.
 
-First the connected components of the given basis under brackets, then in each the part of the centre outside of [g,
-g], then what idempotents of the centroid split. A generic centroid element φ has coprime factors of its minimal
-polynomial for all of these, and the kernels of the factors are ideals.
-With no abelian summand left the centroid modulo its radical is commutative, so that a piece on which φ generates a
+First the connected components of the given basis under brackets, then in each the part of the centre outside of
+[g, g], then what idempotents of the centroid split. A generic centroid element φ has coprime factors of its minimal
+polynomial for all of these, and the kernels of the factors are ideals. With no abelian summand left the centroid modulo its radical is commutative, so that a piece on which φ generates a
 field of full dimension is indecomposable (W. de Graaf, *Lie Algebras: Theory and Algorithms*, 1.15).
 """
 

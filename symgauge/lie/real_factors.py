@@ -1,5 +1,4 @@
-"""What an algebra that is simple over ℚ is over ℝ: a product of real simple algebras, one for each place of its
-centroid.
+"""What an algebra that is simple over ℚ is over ℝ: a product of simple algebras, one for each place of its centroid.
 
 The centroid is a number field ℚ[t]/f, φ standing for t. Every real root of f gives one real simple factor of the
 common complex type, every pair of complex roots that complex algebra seen over ℝ. The form κ((φ − c)x, y) has the
