@@ -2,8 +2,9 @@
 
 First the connected components of the given basis under brackets, then in each the part of the centre outside of
 [g, g], then what idempotents of the centroid split. A generic centroid element φ has coprime factors of its minimal
-polynomial for all of these, and the kernels of the factors are ideals. With no abelian summand left the centroid modulo its radical is commutative, so that a piece on which φ generates a
-field of full dimension is indecomposable (W. de Graaf, *Lie Algebras: Theory and Algorithms*, 1.15).
+polynomial for all of these, and the kernels of the factors are ideals. With no abelian summand left the centroid
+modulo its radical is commutative, so that a piece on which φ generates a field of full dimension is indecomposable (W.
+de Graaf, *Lie Algebras: Theory and Algorithms*, 1.15).
 """
 
 from __future__ import annotations
