@@ -6,12 +6,11 @@ W. de Graaf, *Lie Algebras: Theory and Algorithms*, 2–3.
 
 from __future__ import annotations
 
-import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, wraps
 from math import lcm
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from flint import fmpz_mat
 
@@ -23,8 +22,23 @@ from symgauge.lie.subspace import Subspace, Vector, dense
 if TYPE_CHECKING:
     from symgauge.lie.ideals import Ideal
 
+T = TypeVar("T")
+
 Constants = Mapping[tuple[int, int], Mapping[int, Fraction | int]]
 """(i, j), i < j ↦ {k: c} with [e_i, e_j] = Σ c e_k; what is left out is zero."""
+
+
+def computed_once(method: Callable[[Any], T]) -> Callable[[Any], T]:
+    """A method without arguments whose result is kept with the object."""
+    name = f"_{method.__name__}"
+
+    @wraps(method)
+    def kept(self: Any) -> T:
+        if name not in self.__dict__:
+            self.__dict__[name] = method(self)
+        return self.__dict__[name]
+
+    return kept
 
 
 class LieAlgebra:
@@ -93,7 +107,7 @@ class LieAlgebra:
 
     # Subspaces
 
-    @cached_property
+    @computed_once
     def whole(self) -> Subspace:
         return Subspace.whole(self.dimension)
 
@@ -103,7 +117,7 @@ class LieAlgebra:
 
     def centralizer(self, u: Subspace) -> Subspace:
         """All x with [x, U] = 0."""
-        equations = []
+        equations: list[Vector] = []
         for y in u.rows:
             by_position: dict[int, Vector] = {}
             for i in {i for j in y for i in self.brackets[j]}:
@@ -112,49 +126,38 @@ class LieAlgebra:
             equations.extend(by_position.values())
         return Subspace.solving(equations, self.dimension)
 
+    @computed_once
     def centre(self) -> Subspace:
-        return self._centre
+        return self.centralizer(self.whole())
 
-    @cached_property
-    def _centre(self) -> Subspace:
-        return self.centralizer(self.whole)
-
+    @computed_once
     def derived(self) -> Subspace:
         """[g, g]."""
-        return self._derived
-
-    @cached_property
-    def _derived(self) -> Subspace:
         brackets = (c for i, row in enumerate(self.brackets) for j, c in row.items() if i < j)
         return Subspace.spanned_by(brackets, self.dimension)
 
     def derived_series(self) -> list[Subspace]:
         """g ⊇ [g, g] ⊇ [[g, g], [g, g]] ⊇ …, until it repeats."""
-        series = [self.whole]
-        while series[-1].dimension != (next_ := self._square(series[-1])).dimension:
-            series.append(next_)
-        return series
+        return self._series(lambda u: self.product(u, u))
 
     def lower_central_series(self) -> list[Subspace]:
         """g ⊇ [g, g] ⊇ [g, [g, g]] ⊇ …, until it repeats."""
-        series = [self.whole]
-        while series[-1].dimension != (next_ := self._times_whole(series[-1])).dimension:
-            series.append(next_)
+        return self._series(lambda u: self.product(self.whole(), u))
+
+    def _series(self, following: Callable[[Subspace], Subspace]) -> list[Subspace]:
+        series, following_one = [self.whole()], self.derived()
+        while following_one.dimension < series[-1].dimension:
+            series.append(following_one)
+            following_one = following(following_one)
         return series
-
-    def _square(self, u: Subspace) -> Subspace:
-        return self._derived if u.dimension == self.dimension else self.product(u, u)
-
-    def _times_whole(self, u: Subspace) -> Subspace:
-        return self._derived if u.dimension == self.dimension else self.product(self.whole, u)
 
     def killing_form(self) -> list[list[Fraction]]:
         """κ(e_i, e_j) = tr(ad e_i · ad e_j), n × n."""
         n, s = self.dimension, self.scale**2
-        entries = self.integer_killing_form.entries()
+        entries = self.integer_killing_form().entries()
         return [[Fraction(int(entries[i * n + j]), s) for j in range(n)] for i in range(n)]
 
-    @cached_property
+    @computed_once
     def integer_killing_form(self) -> fmpz_mat:
         """s²·κ, s the ``scale``, an integer matrix."""
         n = self.dimension
@@ -172,18 +175,15 @@ class LieAlgebra:
 
     def signature(self) -> Signature:
         """The numbers of positive, negative and zero squares of the Killing form over ℝ."""
-        return signature(self.integer_killing_form)
+        return signature(self.integer_killing_form())
 
+    @computed_once
     def radical(self) -> Subspace:
         """The largest solvable ideal: what the Killing form makes orthogonal to [g, g] (Cartan's criterion)."""
-        return self._radical
-
-    @cached_property
-    def _radical(self) -> Subspace:
-        n, entries = self.dimension, self.integer_killing_form.entries()
+        n, entries = self.dimension, self.integer_killing_form().entries()
         rows = [{j: int(v) for j, v in enumerate(entries[i * n : i * n + n]) if v} for i in range(n)]
         equations = []
-        for x in self._derived.rows:
+        for x in self.derived().rows:
             equation: dict[int, int] = {}
             for i, a in x.items():
                 for j, v in rows[i].items():
@@ -191,26 +191,12 @@ class LieAlgebra:
             equations.append(equation)
         return Subspace.solving(equations, n)
 
+    @computed_once
     def nilradical(self) -> Subspace:
-        """The largest nilpotent ideal: the x of the radical R with ad x nilpotent.
+        """The largest nilpotent ideal."""
+        from symgauge.lie.nilradical import nilradical
 
-        The weights λ of R on g are linear and λ(x) = 0 for all of them says that ad x is nilpotent, so
-        tr(ad x · (ad y)ᵏ) = Σ λ(x) λ(y)ᵏ = 0 for every y of R and k: equations that hold on the nilradical. Equations for
-        random y are added until all basis vectors of what solves them are nilpotent, which makes the answer exact.
-        """
-        n, draw = self.dimension, random.Random(0)
-        radical = self._radical
-        images = [self.ad(x) for x in radical.rows]
-        found = Subspace.whole(len(images))
-        while not all(_is_nilpotent(self.ad(x)) for x in radical.combined(found.rows)):
-            y = [draw.randint(-9, 9) for _ in images]
-            ad_y = sum((a * image for a, image in zip(y, images, strict=True)), fmpz_mat(n, n))
-            power, equations = ad_y, []
-            for _ in range(n):
-                equations.append({i: _trace(image * power) for i, image in enumerate(images)})
-                power = power * ad_y
-            found = found & Subspace.solving(equations, len(images))
-        return Subspace.spanned_by(radical.combined(found.rows), n)
+        return nilradical(self)
 
     # Kinds
 
@@ -220,7 +206,7 @@ class LieAlgebra:
 
     @property
     def is_solvable(self) -> bool:
-        return self._radical.dimension == self.dimension
+        return self.radical().dimension == self.dimension
 
     @property
     def is_nilpotent(self) -> bool:
@@ -228,11 +214,11 @@ class LieAlgebra:
 
     @property
     def is_semisimple(self) -> bool:
-        return self._radical.dimension == 0
+        return self.radical().dimension == 0
 
     @property
     def is_reductive(self) -> bool:
-        return self._radical.dimension == self._centre.dimension
+        return self.radical().dimension == self.centre().dimension
 
     # New algebras from this one
 
@@ -258,9 +244,9 @@ class LieAlgebra:
         Raises:
             InvalidInput: the space is not an ideal.
         """
-        if not self.product(self.whole, ideal) <= ideal:
+        if not self.product(self.whole(), ideal) <= ideal:
             raise InvalidInput("quotient: the space is not an ideal.")
-        pivots = {min(row): row for row in ideal.rows}
+        pivots = {p: ideal.rows[k] for p, k in ideal.pivots.items()}
         kept = {i: a for a, i in enumerate(i for i in range(self.dimension) if i not in pivots)}
         constants = {}
         for (i, j), bracket in self.constants.items():
@@ -274,12 +260,9 @@ class LieAlgebra:
 
     # What it is
 
+    @computed_once
     def ideals(self) -> list[Ideal]:
         """g as a direct sum of ideals, as fine as could be proved; see `symgauge.lie.ideals`."""
-        return self._ideals
-
-    @cached_property
-    def _ideals(self) -> list[Ideal]:
         from symgauge.lie.ideals import decompose
 
         return decompose(self)
@@ -293,11 +276,3 @@ class LieAlgebra:
 
     def __repr__(self) -> str:
         return f"LieAlgebra({self.name}, dimension {self.dimension})"
-
-
-def _is_nilpotent(matrix: fmpz_mat) -> bool:
-    return not any(matrix.charpoly().coeffs()[:-1])
-
-
-def _trace(matrix: fmpz_mat) -> int:
-    return sum(int(matrix[i, i]) for i in range(matrix.nrows()))

@@ -1,9 +1,11 @@
-"""The centroid of a Lie algebra: the linear maps that commute with every ad x. Its idempotents are the direct sums of ideals.
+"""The centroid of a Lie algebra: the linear maps that commute with every ad x.
 
-Computed modulo primes and lifted. Over GF(p) its dimension is at least that over ℚ; every lifted element is verified over ℚ.
-Where both counts agree the result is proved, and nothing else is returned.
+Its idempotents are the direct sums of ideals. It is computed modulo primes and lifted: over GF(p) its dimension is at
+least that over ℚ, and every lifted element is verified over ℚ. Where both counts agree the result is proved, and
+nothing else is returned.
 
-Source: N. Jacobson, *Lie Algebras*, X.1; the search for maps is that of the MeatAxe: they are known from the images of module generators.
+Source: N. Jacobson, *Lie Algebras*, X.1; the search for maps is that of the MeatAxe: they are known from the images of
+module generators.
 """
 
 from __future__ import annotations
@@ -57,17 +59,23 @@ def _centroid_modulo(algebra: LieAlgebra, prime: int) -> list[list[int]]:
                 else:
                     images.append(applied(algebra.brackets, word[0], images[word[1]], prime))
             maps.append(modular(images, n, prime).transpose() * inverse)
-    # All maps left commute with ad x for x in a subspace: if a random x is in it, but for one chance in p it is everything.
+    # The x for which all maps left commute with ad x are a subspace; a random x that is one of them says: all are.
     before = len(maps) + 1
     while 1 < len(maps) < before:
         before = len(maps)
         ad = adjoint(algebra.brackets, [draw.randrange(prime) for _ in range(n)], prime)
-        defects = modular([(phi * ad - ad * phi).entries() for phi in maps], n * n, prime)
+        defects = _flat([phi * ad - ad * phi for phi in maps])
         kept = modular(solutions(defects.transpose()), len(maps), prime)
-        flat = kept * modular([phi.entries() for phi in maps], n * n, prime)
+        flat = kept * _flat(maps)
         maps = [nmod_mat(n, n, row, prime) for row in to_rows(flat)]
-    echelon, rank = modular([phi.entries() for phi in maps], n * n, prime).rref()
+    echelon, rank = _flat(maps).rref()
     return to_rows(echelon)[:rank]
+
+
+def _flat(maps: list[nmod_mat]) -> nmod_mat:
+    """One map a row."""
+    rows, columns = len(maps), maps[0].nrows() * maps[0].ncols()
+    return nmod_mat(rows, columns, [v for phi in maps for v in phi.entries()], maps[0].modulus())
 
 
 Word = int | tuple[int, int]
@@ -84,7 +92,8 @@ def _spin(algebra: LieAlgebra, prime: int, draw: random.Random) -> tuple[list[li
     while len(basis) < n:
         if done == len(basis):
             vector = [draw.randrange(prime) for _ in range(n)]
-            candidates, names = [vector], [len(generators)]
+            candidates = [vector]
+            names: list[Word] = [len(generators)]
         else:
             candidates = [applied(algebra.brackets, j, basis[done], prime) for j in range(n)]
             names = [(j, done) for j in range(n)]
@@ -100,7 +109,8 @@ def _spin(algebra: LieAlgebra, prime: int, draw: random.Random) -> tuple[list[li
 def _independent(basis: list[list[int]], candidates: list[list[int]], n: int, prime: int) -> list[int]:
     """Which candidates enlarge the span of ``basis`` and of the candidates before them."""
     echelon, rank = modular([*basis, *candidates], n, prime).transpose().rref()
-    pivots, columns = [], len(basis) + len(candidates)
+    pivots: list[int] = []
+    columns = len(basis) + len(candidates)
     for row in to_rows(echelon)[:rank]:
         start = pivots[-1] + 1 if pivots else 0
         pivots.append(next(c for c in range(start, columns) if row[c]))

@@ -86,11 +86,23 @@ def quaternionic(n: int) -> list[IntegerMatrix]:
     return realified(basis)
 
 
-def affine(linear: list[IntegerMatrix]) -> list[IntegerMatrix]:
-    """``linear`` ⋉ ℝⁿ: x ↦ Ax + b as matrices of size n + 1."""
+def affine(linear: list[IntegerMatrix], columns: int = 1) -> list[IntegerMatrix]:
+    """``linear`` ⋉ (ℝⁿ)ᵏ: the matrices [[A, B], [0, 0]] with A linear and B any n × k; k = 1 is x ↦ Ax + b."""
     n = len(linear[0])
-    moved = [[[*row, 0] for row in m] + [[0] * (n + 1)] for m in linear]
-    return moved + [_with(n + 1, {(i, n): 1}) for i in range(n)]
+    size = n + columns
+    moved = [_with(size, {(i, j): m[i][j] for i, j in product(range(n), repeat=2)}) for m in linear]
+    return moved + [_with(size, {(i, n + j): 1}) for i, j in product(range(n), range(columns))]
+
+
+def triangular(n: int, *, strict: bool = False) -> list[IntegerMatrix]:
+    """Upper triangular n × n matrices: solvable; with zero diagonal nilpotent of step n − 1."""
+    return [_with(n, {(i, j): 1}) for i in range(n) for j in range(i + strict, n)]
+
+
+def block_triangular(p: int, q: int) -> list[IntegerMatrix]:
+    """Those that keep the first p coordinates; dimension p² + pq + q²."""
+    n = p + q
+    return [_with(n, {(i, j): 1}) for i, j in product(range(n), repeat=2) if i < p or j >= p]
 
 
 def heisenberg(n: int) -> list[IntegerMatrix]:

@@ -1,9 +1,10 @@
 """A Lie algebra as a direct sum of ideals, as fine over ℚ as can be proved.
 
-First the connected components of the given basis under brackets, then in each the part of the centre outside of [g, g], then what idempotents of the
-centroid split. A generic centroid element φ has coprime factors of its minimal polynomial for all of these, and the kernels of the factors are ideals.
-With no abelian summand left the centroid modulo its radical is commutative, so that a piece on which φ generates a field of full dimension is
-indecomposable (W. de Graaf, *Lie Algebras: Theory and Algorithms*, 1.15).
+First the connected components of the given basis under brackets, then in each the part of the centre outside of
+[g, g], then what idempotents of the centroid split. A generic centroid element φ has coprime factors of its minimal
+polynomial for all of these, and the kernels of the factors are ideals. With no abelian summand left the centroid
+modulo its radical is commutative, so that a piece on which φ generates a field of full dimension is indecomposable (W.
+de Graaf, *Lie Algebras: Theory and Algorithms*, 1.15).
 """
 
 from __future__ import annotations
@@ -12,18 +13,30 @@ import random
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from flint import fmpz_mat, fmpz_poly
 
 from symgauge.lie.centroid import centroid
+from symgauge.lie.nilradical import trace
 from symgauge.lie.subspace import Subspace, Vector
 
 if TYPE_CHECKING:
     from symgauge.lie.algebra import LieAlgebra
 
-_LARGEST = 40
-"""Dimension up to which the centroid is asked for where the algebra is not semisimple and may need many module generators."""
+_LARGE, _FEW_GENERATORS = 40, 2
+"""Beyond this dimension the centroid is asked for only if dim g/[g, g], and with it the search, is this small."""
+
+
+class Kind(NamedTuple):
+    """What is known of a summand; see `Ideal`."""
+
+    indecomposable: bool | None
+    field: tuple[int, ...]
+    factors: tuple[str, ...]
+
+
+UNDECIDED = Kind(None, (0, 1), ())
 
 
 @dataclass(frozen=True)
@@ -34,8 +47,9 @@ class Ideal:
         space: where it lies in the algebra.
         algebra: itself, on the rows of ``space``.
         indecomposable: True where it is proved that no finer direct sum exists over ℚ, None where that was not decided.
-        field: the minimal polynomial of a generator of its centroid modulo the radical, coefficients from t⁰ on: over ℝ the ideal is a sum
-            of one ideal for every real root and one for every pair of complex roots. (0, 1) where it stays whole over every field.
+        field: the minimal polynomial of a generator of its centroid modulo the radical, coefficients from t⁰ on: over
+            ℝ the ideal is a sum of one ideal for every real root and one for every pair of complex roots. (0, 1) where
+            it stays whole over every field.
         factors: names of the simple factors over ℝ; empty where the ideal is not semisimple.
     """
 
@@ -64,15 +78,19 @@ class Ideal:
 def decompose(algebra: LieAlgebra) -> list[Ideal]:
     """The ideals; their spaces sum up directly to the whole algebra. Lines of the centre come one by one."""
     found = []
+
+    def add(rows: list[Vector], kind: Kind) -> None:
+        space = Subspace.spanned_by(rows, algebra.dimension)
+        found.append(Ideal(space, algebra.subalgebra(space), *kind))
+
     for component in _components(algebra):
         part = algebra.subalgebra(component)
         lines, rest = _without_abelian_summand(part)
-        found += [_ideal(algebra, Subspace.spanned_by(component.combined([line]), algebra.dimension)) for line in lines]
+        for line in lines:
+            add(component.combined([line]), Kind(True, (0, 1), ()))
         if rest.dimension:
-            inner = part.subalgebra(rest)
-            for piece in _pieces(inner):
-                vectors = component.combined(rest.combined(piece.rows))
-                found.append(_ideal(algebra, Subspace.spanned_by(vectors, algebra.dimension)))
+            for piece, kind in _split(part.subalgebra(rest)):
+                add(component.combined(rest.combined(piece.rows)), kind)
     return found
 
 
@@ -98,60 +116,57 @@ def _without_abelian_summand(algebra: LieAlgebra) -> tuple[tuple[Vector, ...], S
     """Lines of the centre that [g, g] does not contain, and an ideal that contains [g, g] and complements them."""
     centre, derived = algebra.centre(), algebra.derived()
     lines = (centre & derived).complement_in(centre)
-    outside = (derived + lines).complement_in(algebra.whole)
+    outside = (derived + lines).complement_in(algebra.whole())
     return lines.rows, derived + outside
 
 
-def _pieces(algebra: LieAlgebra) -> list[Subspace]:
+def _split(algebra: LieAlgebra) -> list[tuple[Subspace, Kind]]:
     """An algebra without abelian summand, split by its centroid as far as it goes."""
-    if not algebra.is_semisimple and algebra.dimension > _LARGEST:
-        return [algebra.whole]
+    whole = algebra.whole()
+    if algebra.dimension > _LARGE and algebra.dimension - algebra.derived().dimension > _FEW_GENERATORS:
+        return [(whole, UNDECIDED)]
     maps = centroid(algebra)
-    if len(maps) == 1:
-        return [algebra.whole]
     draw = random.Random(0)
     phi = _combination(maps, [draw.randint(-99, 99) for _ in maps])
     _, factors = phi.minpoly().factor()
     if len(factors) == 1:
-        return [algebra.whole]
+        return [(whole, _kind(algebra, maps))]
     found = []
     for factor, power in factors:
         kernel = _kernel(_evaluated(factor**power, phi))
-        inner = algebra.subalgebra(kernel)
-        found += [Subspace.spanned_by(kernel.combined(p.rows), algebra.dimension) for p in _pieces(inner)]
+        pieces = _split(algebra.subalgebra(kernel))
+        found += [(Subspace.spanned_by(kernel.combined(p.rows), algebra.dimension), kind) for p, kind in pieces]
     return found
 
 
-def _ideal(whole: LieAlgebra, space: Subspace) -> Ideal:
+def _kind(algebra: LieAlgebra, maps: list[fmpz_mat]) -> Kind:
+    """What an algebra is that its centroid does not split."""
     from symgauge.lie.real_factors import real_factors
 
-    algebra = whole if space.dimension == whole.dimension else whole.subalgebra(space)
-    if algebra.dimension == 1:
-        return Ideal(space, algebra, True, (0, 1), ())
-    if not algebra.is_semisimple and algebra.dimension > _LARGEST:
-        return Ideal(space, algebra, None, (0, 1), ())
-    phi, field, generates = _generator(centroid(algebra))
-    if not generates:
-        return Ideal(space, algebra, None, (0, 1), ())
-    factors = tuple(real_factors(algebra, phi, field)) if algebra.is_semisimple else ()
+    generator = _generator(maps)
+    if generator is None:
+        return UNDECIDED
+    phi, field = generator
     coefficients = tuple(int(c) for c in field.coeffs()) if field.degree() > 1 else (0, 1)
-    return Ideal(space, algebra, True, coefficients, factors)
+    return Kind(True, coefficients, tuple(real_factors(algebra, phi, field)) if algebra.is_semisimple else ())
 
 
-def _generator(maps: list[fmpz_mat]) -> tuple[fmpz_mat, fmpz_poly, bool]:
-    """A centroid element with irreducible f, of which its minimal polynomial is a power, and whether it generates the centroid modulo the radical.
+def _generator(maps: list[fmpz_mat]) -> tuple[fmpz_mat, fmpz_poly] | None:
+    """φ that generates the centroid modulo its radical as a field, with its irreducible polynomial f; None where none
+    was found.
 
-    The trace form of an algebra of matrices has the radical as its kernel, so its rank is the degree that f must have.
+    The minimal polynomial of φ is a power of f. The trace form of an algebra of matrices has the radical as its
+    kernel, so that its rank is the degree that f must have.
     """
-    degree = fmpz_mat([[_trace(a * b) for b in maps] for a in maps]).rank()
+    degree = fmpz_mat([[trace(a * b) for b in maps] for a in maps]).rank()
     draw = random.Random(1)
     simple = [[int(i == k) for i in range(len(maps))] for k in range(len(maps))]
     for coefficients in [*simple, *([draw.randint(-9, 9) for _ in maps] for _ in range(9))]:
         phi = _combination(maps, coefficients)
         _, factors = phi.minpoly().factor()
         if len(factors) == 1 and factors[0][0].degree() == degree:
-            return phi, factors[0][0], True
-    return phi, factors[0][0], False
+            return phi, factors[0][0]
+    return None
 
 
 def _combination(maps: list[fmpz_mat], coefficients: list[int]) -> fmpz_mat:
@@ -172,7 +187,3 @@ def _kernel(matrix: fmpz_mat) -> Subspace:
     size, entries = matrix.ncols(), matrix.entries()
     rows = (entries[i * size : (i + 1) * size] for i in range(matrix.nrows()))
     return Subspace.solving(({i: int(v) for i, v in enumerate(row) if v} for row in rows), size)
-
-
-def _trace(matrix: fmpz_mat) -> int:
-    return sum(int(matrix[i, i]) for i in range(matrix.nrows()))

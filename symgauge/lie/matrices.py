@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from flint import fmpq_mat, fmpz_mat
+from flint import fmpq, fmpq_mat
 
 from symgauge.errors import InvalidInput
 from symgauge.lie.algebra import LieAlgebra
+from symgauge.lie.subspace import Subspace, Vector
 
 Matrix = Sequence[Sequence[int]]
 
@@ -28,27 +29,42 @@ def from_matrices(matrices: Sequence[Matrix]) -> LieAlgebra:
     size = len(matrices[0]) if matrices else 0
     if any(len(m) != size or any(len(row) != size for row in m) for m in matrices):
         raise InvalidInput(f"from_matrices: expected square matrices of one size, {size} × {size} like the first.")
-    basis = [fmpz_mat(size, size, [int(v) for row in m for v in row]) for m in matrices]
-    count = len(basis)
-    if not count:
-        return LieAlgebra({}, 0)
-    flat = fmpz_mat(count, size * size, [v for m in basis for v in m.entries()])
-    echelon, _, rank = flat.rref()
-    if rank < count:
-        raise InvalidInput(f"from_matrices: the {count} matrices span only {rank} dimensions; pass a basis.")
-    # Coordinates of a matrix in the span follow from its entries at the pivots.
-    entries = echelon.entries()
-    pivots = [next(p for p in range(size * size) if entries[r * size * size + p]) for r in range(rank)]
-    at_pivots = fmpq_mat(count, count, [flat[r, p] for r in range(count) for p in pivots]).inv()
+    flat = [{(i, j): int(v) for i, row in enumerate(m) for j, v in enumerate(row) if v} for m in matrices]
+    vectors = [{i * size + j: v for (i, j), v in m.items()} for m in flat]
+    span, count = Subspace.spanned_by(vectors, size * size), len(matrices)
+    if span.dimension < count:
+        raise InvalidInput(f"from_matrices: the {count} matrices span only {span.dimension} dimensions; pass a basis.")
+    given = _inverse([span.coordinates(v) or {} for v in vectors])
 
     constants = {}
-    for j, b in enumerate(basis):
-        for i, a in enumerate(basis[:j]):
-            commutator = (a * b - b * a).entries()
-            if not any(commutator):
-                continue
-            coordinates = fmpq_mat(1, count, [commutator[p] for p in pivots]) * at_pivots
-            if (coordinates * fmpq_mat(flat)).entries() != commutator:
+    for j, b in enumerate(flat):
+        for i, a in enumerate(flat[:j]):
+            coordinates = span.coordinates(_commutator(a, b, size))
+            if coordinates is None:
                 raise InvalidInput(f"from_matrices: the commutator of matrices {i} and {j} lies outside of their span.")
-            constants[i, j] = {k: Fraction(int(c.p), int(c.q)) for k, c in enumerate(coordinates.entries()) if c}
+            bracket: dict[int, Fraction] = {}
+            for k, factor in coordinates.items():
+                for l, v in given[k].items():
+                    bracket[l] = bracket.get(l, Fraction(0)) + factor * v
+            constants[i, j] = bracket
     return LieAlgebra._known_to_be_one(constants, count)
+
+
+def _commutator(a: dict[tuple[int, int], int], b: dict[tuple[int, int], int], size: int) -> Vector:
+    total: dict[int, int] = {}
+    for (i, j), x in a.items():
+        for (k, l), y in b.items():
+            if j == k:
+                total[i * size + l] = total.get(i * size + l, 0) + x * y
+            if l == i:
+                total[k * size + j] = total.get(k * size + j, 0) - x * y
+    return {place: v for place, v in total.items() if v}
+
+
+def _inverse(rows: list[dict[int, Fraction]]) -> list[dict[int, Fraction]]:
+    """Of a square matrix by sparse rows."""
+    n = len(rows)
+    entries = [row.get(k, Fraction(0)) for row in rows for k in range(n)]
+    inverse = fmpq_mat(n, n, [fmpq(v.numerator, v.denominator) for v in entries]).inv().entries() if n else []
+    found = ({k: v for k, v in enumerate(inverse[i * n : i * n + n]) if v} for i in range(n))
+    return [{k: Fraction(int(v.p), int(v.q)) for k, v in row.items()} for row in found]

@@ -19,17 +19,16 @@ if TYPE_CHECKING:
 def common_name(simple: Sequence[str], centre: int = 0) -> str:
     """The usual name of the sum of simple algebras, by their names over ℝ, and of a centre of this dimension.
 
-    Every sl(n, ℝ) takes one dimension of the centre and every sl(n, ℂ) two as long as there are any, to gl(n) and gl(n, ℂ); su(n) with one is u(n);
-    so(3) ⊕ so(3) alone is so(4). These are isomorphisms of Lie algebras; whether the centre acts as scalars, the caller knows.
+    The largest first, every sl(n, ℝ) takes one dimension of the centre and every sl(n, ℂ) two as long as there are
+    any, to gl(n) and gl(n, ℂ); su(n) with one is u(n); so(3) ⊕ so(3) alone is so(4). These are isomorphisms of Lie
+    algebras; whether the centre acts as scalars, the caller knows.
 
     Example:
         >>> common_name(["sl(2, ℝ)", "sl(3, ℝ)"], 1), common_name(["so(3)", "so(3)"]), common_name([], 2)
-        ('gl(2) ⊕ sl(3, ℝ)', 'so(4)', 'abelian(2)')
+        ('gl(3) ⊕ sl(2, ℝ)', 'so(4)', 'abelian(2)')
     """
-    if Counter(simple) == {"so(3)": 2}:
-        simple = ["so(4)"]
     named = []
-    for name in simple:
+    for name in ["so(4)"] if Counter(simple) == {"so(3)": 2} else sorted(simple, key=_by_size):
         for pattern, whole, cost in _WITH_CENTRE:
             if centre >= cost and (found := re.fullmatch(pattern, name)):
                 name, centre = whole.format(*found.groups()), centre - cost
@@ -50,7 +49,7 @@ _WITH_CENTRE = (
 def name_of(algebra: LieAlgebra) -> str:
     """The name of any algebra: its simple ideals with its centre, then its other ideals."""
     ideals = algebra.ideals()
-    simple = sorted((name for ideal in ideals for name in ideal.factors), key=_by_size)
+    simple = [name for ideal in ideals for name in ideal.factors]
     centre = sum(ideal.dimension == 1 for ideal in ideals)
     others = sorted(ideal.name for ideal in ideals if not ideal.factors and ideal.dimension > 1)
     if len(others) == len(ideals) == 1:
@@ -87,10 +86,11 @@ def name_of_indecomposable(algebra: LieAlgebra) -> str:
 
 
 def _semidirect(algebra: LieAlgebra) -> str | None:
-    """ "q ⋉ ℝᵐ" where the nilradical is abelian and that the extension splits is proved; q is reductive.
+    """ "q ⋉ (ℝⁿ)ᵏ" where the nilradical is abelian and that the extension splits is proved; q is reductive.
 
-    It splits where q is semisimple (Levi), and where an element central in q acts invertibly on the nilradical (then all its cohomology vanishes).
-    ℝᵐ says that the action is the defining module or its dual; any other is written abelian(m).
+    It splits where q is semisimple (Levi), and where an element central in q acts invertibly on the nilradical (then
+    all its cohomology vanishes).
+    (ℝⁿ)ᵏ says that the action is k times the defining module or its dual; any other is written abelian(m).
     """
     nilradical, radical = algebra.nilradical(), algebra.radical()
     m = nilradical.dimension
@@ -102,29 +102,30 @@ def _semidirect(algebra: LieAlgebra) -> str | None:
         if _action(algebra, central, nilradical).rank() < m:
             return None
     linear = algebra.quotient(nilradical).name
-    if _absolutely_irreducible(algebra, nilradical):
-        linear = _ON_MODULE.get((linear, m), linear)
-        if _is_defining(linear, m):
-            name = f"{linear} ⋉ ℝ{_superscript(m)}"
-            return f"aff({m}) = {name}" if linear.startswith("gl") else name
-    return f"{linear} ⋉ abelian({m})"
+    for name, size in _defining_modules(linear):
+        if m % size == 0 and _acts_by_all_matrices(algebra, nilradical, size):
+            copies = m // size
+            whole = f"{name} ⋉ {_power(f'ℝ{_superscript(size)}' if size > 1 else 'ℝ', copies)}"
+            return f"aff({m}) = {whole}" if name == f"gl({m})" else whole
+    return f"{f'({linear})' if ' ' in re.sub(r'[(].*?[)]', '', linear) else linear} ⋉ abelian({m})"
 
 
-_ON_MODULE = {
-    ("abelian(1)", 1): "gl(1)",
-    ("sl(2, ℝ)", 3): "so(2, 1)",
-    ("sl(2, ℂ)", 4): "so(3, 1)",
-    ("sl(2, ℝ) ⊕ sl(2, ℝ)", 4): "so(2, 2)",
-    ("sp(4, ℝ)", 5): "so(3, 2)",
-    ("sl(4, ℝ)", 6): "so(3, 3)",
+_OTHER_MODULES = {
+    "abelian(1)": [("gl(1)", 1)],
+    "sl(2, ℝ)": [("so(2, 1)", 3)],
+    "sl(2, ℂ)": [("so(3, 1)", 4)],
+    "sl(2, ℝ) ⊕ sl(2, ℝ)": [("so(2, 2)", 4)],
+    "sp(4, ℝ)": [("so(3, 2)", 5)],
+    "sl(4, ℝ)": [("so(3, 3)", 6)],
 }
-"""Their only absolutely irreducible faithful modules of these dimensions, named by what they keep."""
+"""Names that go with a defining module of another size."""
 
 
-def _is_defining(linear: str, m: int) -> bool:
-    """Whether faithful, absolutely irreducible modules of dimension m are the defining one, up to duals and automorphisms."""
+def _defining_modules(linear: str) -> list[tuple[str, int]]:
+    """The algebra as matrices: its name then, and their size."""
     sizes = re.fullmatch(r"(?:gl|sl|so|sp)\((\d+)(?:, (\d+|ℝ))?\)", linear)
-    return bool(sizes) and sum(int(s) for s in sizes.groups() if s and s != "ℝ") == m
+    own = [(linear, sum(int(s) for s in sizes.groups() if s and s != "ℝ"))] if sizes else []
+    return own + _OTHER_MODULES.get(linear, [])
 
 
 def _action(algebra: LieAlgebra, x: dict[int, int], module: Subspace) -> fmpz_mat:
@@ -137,20 +138,37 @@ def _action(algebra: LieAlgebra, x: dict[int, int], module: Subspace) -> fmpz_ma
     return fmpz_mat([dense({k: int(c * scale) for k, c in (image or {}).items()}, len(images)) for image in images])
 
 
-def _absolutely_irreducible(algebra: LieAlgebra, module: Subspace) -> bool:
-    """Whether an abelian ideal is a faithful module of the quotient, and matrices that act span all m² dimensions (Burnside)."""
+def _acts_by_all_matrices(algebra: LieAlgebra, module: Subspace, size: int) -> bool:
+    """Whether an abelian ideal is, for the quotient by it, a sum of copies of the defining module of this size, or of
+    its dual.
+
+    That is so where the action is faithful and what acts generates an associative algebra of dimension size²: for the
+    names above, no other irreducible modules have squares of dimensions that sum up to it.
+    """
     if algebra.centralizer(module) != module:
         return False
     m = module.dimension
-    acting = [_action(algebra, {i: 1}, module) for i in range(algebra.dimension)]
-    spanned = Subspace.spanned_by([{i * m + i: 1 for i in range(m)}], m * m)
-    while True:
-        products = [fmpz_mat(m, m, dense(row, m * m)) * a for row in spanned.rows for a in acting]
-        larger = spanned + Subspace.spanned_by((dict(enumerate(map(int, p.entries()))) for p in products), m * m)
+    acting = Subspace.spanned_by((_sparse(_action(algebra, {i: 1}, module)) for i in range(algebra.dimension)), m * m)
+    factors = [fmpz_mat(m, m, dense(row, m * m)) for row in acting.rows]
+    spanned = acting
+    while spanned.dimension <= size**2:
+        matrices = [fmpz_mat(m, m, dense(row, m * m)) for row in spanned.rows]
+        larger = spanned + Subspace.spanned_by((_sparse(a * b) for a in matrices for b in factors), m * m)
         if larger.dimension == spanned.dimension:
-            return spanned.dimension == m * m
+            return spanned.dimension == size**2
         spanned = larger
+    return False
 
 
-def _superscript(m: int) -> str:
-    return "" if m == 1 else str(m).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+def _sparse(matrix: fmpz_mat) -> dict[int, int]:
+    return {i: int(v) for i, v in enumerate(matrix.entries()) if v}
+
+
+def _power(base: str, exponent: int) -> str:
+    if exponent == 1:
+        return base
+    return f"{f'({base})' if len(base) > 1 else base}{_superscript(exponent)}"
+
+
+def _superscript(number: int) -> str:
+    return str(number).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))

@@ -1,8 +1,9 @@
-"""What an algebra that is simple over ℚ is over ℝ: a product of real simple algebras, one for each place of its centroid.
+"""What an algebra that is simple over ℚ is over ℝ: a product of simple algebras, one for each place of its centroid.
 
-The centroid is a number field ℚ[t]/f, φ standing for t. Every real root of f gives one real simple factor of the common complex type, every pair
-of complex roots that complex algebra seen over ℝ. The form κ((φ − c)x, y) has the character Σ_{root > c} s − Σ_{root < c} s, s the character
-of the Killing form of the factor at that root (complex places contribute 0); taken for c between the roots it gives every s, exactly.
+The centroid is a number field ℚ[t]/f, φ standing for t. Every real root of f gives one real simple factor of the
+common complex type, every pair of complex roots that complex algebra seen over ℝ. The form κ((φ − c)x, y) has the
+character Σ_{root > c} s − Σ_{root < c} s, s the character of the Killing form of the factor at that root (complex
+places contribute 0); taken for c between the roots it gives every s, exactly.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def real_factors(algebra: LieAlgebra, phi: fmpz_mat, polynomial: fmpz_poly) -> l
     if polynomial.degree() == 1:
         return [names_of_form(types, algebra.signature().character)]
     between = _between_roots(polynomial)
-    form = algebra.integer_killing_form
+    form = algebra.integer_killing_form()
     characters = [signature(c.denominator * form * phi - c.numerator * form).character for c in between]
     real = [(left - right) // 2 for left, right in pairwise(characters)]
     pairs = (polynomial.degree() - len(real)) // 2

@@ -1,7 +1,8 @@
 """Real simple Lie algebras by name, from the complex type and the character of the Killing form.
 
-Source: S. Helgason, *Differential Geometry, Lie Groups, and Symmetric Spaces*, X, tables I, V and VI. The character, positive minus negative squares, is
-dim 𝔤 − 2 dim 𝔨 for a maximal compact subalgebra 𝔨. It tells the real forms of one type apart but for a few, the smallest su(9, 5) and su*(14).
+Source: S. Helgason, *Differential Geometry, Lie Groups, and Symmetric Spaces*, X, tables I, V and VI. The character,
+positive minus negative squares, is dim 𝔤 − 2 dim 𝔨 for a maximal compact subalgebra 𝔨. It tells the real forms of one
+type apart but for a few, the smallest su(9, 5) and su*(14).
 """
 
 from __future__ import annotations

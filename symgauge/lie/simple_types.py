@@ -1,7 +1,8 @@
 """The complex type (A_n … G_2) of a simple Lie algebra, by refuting every other type of its dimension.
 
-Whatever a type implies for all elements, as a polynomial identity over ℚ, also holds modulo p; one random element over GF(p) for which it fails
-refutes the type, with certainty. So no probability enters: what is left over, if it is one type, is proved.
+Whatever a type implies for all elements, as a polynomial identity over ℚ, also holds modulo p; one random element over
+GF(p) for which it fails refutes the type, with certainty. So no probability enters: what is left over, if it is one
+type, is proved.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ def simple_types(algebra: LieAlgebra, phi: fmpz_mat, polynomial: fmpz_poly) -> l
     Args:
         algebra: simple over ℚ.
         phi: generates its centroid, a number field.
-        polynomial: the irreducible minimal polynomial of ``phi``; over ℂ the algebra is as many copies of the type as its degree.
+        polynomial: the irreducible minimal polynomial of ``phi``; over ℂ the algebra is as many copies of the type as
+        its degree.
     """
     copies = polynomial.degree()
     candidates = types_of_dimension(algebra.dimension // copies)
@@ -67,7 +69,7 @@ def simple_types(algebra: LieAlgebra, phi: fmpz_mat, polynomial: fmpz_poly) -> l
 
 
 def _element_of_one_copy(algebra: LieAlgebra, phi: fmpz_mat, polynomial: fmpz_poly) -> tuple[int, nmod_mat]:
-    """A prime p at which the centroid's field has GF(p) as a residue field, and ad of a random element of that ideal over GF(p)."""
+    """A prime p at which the centroid has GF(p) as a residue field, and ad of a random element of that ideal."""
     n = algebra.dimension
     for prime in large_primes():
         roots = [r for r, multiplicity in nmod_poly(polynomial, prime).factor()[1] if r.degree() == multiplicity == 1]
@@ -86,11 +88,12 @@ def _element_of_one_copy(algebra: LieAlgebra, phi: fmpz_mat, polynomial: fmpz_po
 def _fits(candidate: SimpleType, sums: list[int], prime: int) -> bool:
     """Whether power sums of the eigenvalues of ad x can be those of this type; not asked of sl(N).
 
-    Exceptional types have no invariant of degree 4 but the square of the Killing form: p_4 = 5 p_2² / (2 dim + 4) (S. Okubo,
-    *Quartic trace identity for exceptional Lie algebras*, 1979). For so(N) and sp(N):
+    Exceptional types have no invariant of degree 4 but the square of the Killing form: p_4 = 5 p_2² / (2 dim + 4) (S.
+    Okubo, *Quartic trace identity for exceptional Lie algebras*, 1979). For so(N) and sp(N):
 
-    With x ↦ q_m the power sums on the N-dimensional module, ad = Λ² or S² gives p_m = ½ (Σ_j C(m, j) q_j q_{m−j} ∓ 2ᵐ q_m): one after the
-    other gives q_2, q_4, …. The eigenvalues are ±a_1, …, ±a_n (and 0), so Newton's identities say q_{2n+2} and q_{2n+4} from those before.
+    With x ↦ q_m the power sums on the N-dimensional module, ad = Λ² or S² gives p_m = ½ (Σ_j C(m, j) q_j q_{m−j} ∓ 2ᵐ
+    q_m): one after the other gives q_2, q_4, …. The eigenvalues are ±a_1, …, ±a_n (and 0), so Newton's identities say
+    q_{2n+2} and q_{2n+4} from those before.
     """
     if candidate.letter == "E":
         return (sums[3] * 2 * (candidate.dimension + 2) - 5 * sums[1] ** 2) % prime == 0

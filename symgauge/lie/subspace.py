@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import gcd
 
 from flint import fmpz_mat
@@ -72,6 +73,11 @@ class Subspace:
     def dimension(self) -> int:
         return len(self.rows)
 
+    @cached_property
+    def pivots(self) -> dict[int, int]:
+        """First position of a row → the row's number."""
+        return {min(row): k for k, row in enumerate(self.rows)}
+
     @property
     def basis(self) -> tuple[tuple[Fraction, ...], ...]:
         """The rows over ℚ, each of length n."""
@@ -79,7 +85,7 @@ class Subspace:
 
     def coordinates(self, vector: Mapping[int, int]) -> dict[int, Fraction] | None:
         """The vector's coordinates in ``rows``, or None where it lies outside."""
-        found = {k: Fraction(vector[p], row[p]) for k, row in enumerate(self.rows) if vector.get(p := min(row), 0)}
+        found = {k: Fraction(vector[p], self.rows[k][p]) for p in vector if (k := self.pivots.get(p)) is not None}
         rest: dict[int, Fraction] = {i: Fraction(v) for i, v in vector.items()}
         for k, factor in found.items():
             for i, v in self.rows[k].items():
@@ -112,8 +118,7 @@ class Subspace:
 
     def complement_in(self, larger: Subspace) -> Subspace:
         """A subspace C of ``larger`` ⊇ self with larger = self ⊕ C: rows of ``larger`` whose pivots self lacks."""
-        pivots = {min(row) for row in self.rows}
-        return Subspace(self.length, tuple(row for row in larger.rows if min(row) not in pivots))
+        return Subspace(self.length, tuple(larger.rows[k] for p, k in larger.pivots.items() if p not in self.pivots))
 
 
 def _annihilator(space: Subspace) -> tuple[Vector, ...]:
