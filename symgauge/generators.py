@@ -40,7 +40,8 @@ def chosen_families(
 ) -> list[Symmetry]:
     """The families to look at, in their order: those that act on ``a``, then one's own.
 
-    Without an architecture there are only one's own. ``families`` names the only ones wanted, ``without`` those to leave out. Raises InvalidInput for unknown names.
+    Without an architecture there are only one's own. ``families`` names the only ones wanted, ``without`` those to
+    leave out. Raises InvalidInput for unknown names.
     """
     for family in extra:
         _check_family(family)

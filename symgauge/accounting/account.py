@@ -54,11 +54,11 @@ class Account:
     """Family → roles that the layout lacks; it is counted only where it does without them."""
     notes: tuple[str, ...] = ()
     """What a reader must know: of the subject, of its measurement, and of the account."""
+    piece: bool = False
+    """Whether the account is of one piece of the function, with the freedom of its one-sided units as families."""
     discovery: Discovery | None = None
     """Symmetries found without being known, where families leave something or there are none; None if not looked for.
     It explains the whole kernel by itself: what families have is found again."""
-    piece: bool = False
-    """Whether the account is of one piece of the function, with the freedom of its one-sided units as families."""
 
     @property
     def architecture(self) -> Architecture | None:
@@ -82,9 +82,9 @@ class Account:
 
     @property
     def needs_discovery(self) -> bool:
-        """Whether the kernel is known, and has directions that no family explains."""
+        """Whether the kernel is known, and has directions that neither a family nor a degenerate case explains."""
         known = sum(share.new_directions for share in self.families)
-        return self.fibre.saturated and self.fibre.agree and known < self.fibre.nullity
+        return known < self.fibre.nullity and not self.fibre.rank_doubt and not self.possible_reasons
 
     @property
     def possible_reasons(self) -> tuple[str, ...]:

@@ -61,8 +61,8 @@ def account(
             (:class:`~symgauge.symmetries.unit_pieces.Units`); by default those that the measurement found.
         families: names of the only families to look at; without: names of those to leave out.
         output: ``"logits"`` or ``"probabilities"``.
-        discover: whether to look for symmetries that no family has (:func:`symgauge.discover`). By default where the
-            kernel has directions that families leave, in modules of at most 300 parameters, unless families were chosen.
+        discover: whether to look for symmetries that no family has (:func:`symgauge.discover`). By default where known
+            families and degenerate cases leave directions of at most 300 parameters, unless families were chosen.
         seed, primes, point, device, rounds, progress: as for :func:`symgauge.dimension`.
 
     Raises:
@@ -118,9 +118,9 @@ def account(
             fibre = dataclasses.replace(fibre, witness=SPANNED) if spanned else witnessed(fibre)
         result = _account(subject, fibre, known, shares, skipped, units is not None)
     plain = families is None and not without and units is None and point == "random" and device == "cpu"
-    if discover is None and not (plain and result.needs_discovery and fibre.parameters <= _SMALL) or discover is False:
-        return result
-    return discovered(result, seed=seed, rounds=rounds, progress=progress)
+    if discover is None:
+        discover = plain and fibre.parameters <= _SMALL and result.needs_discovery
+    return discovered(result, seed=seed, rounds=rounds, progress=progress) if discover else result
 
 
 def _moves_roles(family: object) -> bool:

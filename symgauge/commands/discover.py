@@ -110,9 +110,7 @@ def _grid(sizes: list[str], vary: bool) -> dict[str, list[int]]:
         try:
             grid[name] = [int(value) for value in values.split(",")]
         except ValueError:
-            raise InvalidInput(
-                f"size {text!r} is not understood: write its name and values, as in heads=1,2,3"
-            ) from None
+            raise InvalidInput(f"size {text!r} is not understood: write name and values, as in heads=1,2,3") from None
     if len(grid) < len(sizes):
         raise InvalidInput("a size is given twice")
     if grid:

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from symgauge.discovery.ideals import Ideal
 
 _INDEX = re.compile(
-    r"(?<=[\[ ])(?:\d+(?::\d+)?|\{[\d,]+\})(?=[,\]])|(?<![\w\[])\d+(?=\.)|(?<=\.)\d+(?=[.\[ ,;]|$)|(?<=__)\d+(?=__)"
+    r"(?<=[\[ ])(?:\d+(?::\d+)?|\{[\d,]+\})(?=[,\]])"
+    r"|(?<![\w\[])\d+(?=\.)|(?<=\.)\d+(?=[.\[ ,;\n]|$)|(?<=__)\d+(?=__)"
 )
 """An index in a slice, v[0, 2:4], or in a tensor's name, layers.0.v."""
 _LETTERS = "ijkmnpqr"

@@ -73,16 +73,11 @@ def text(found: Discovery, target: str, sizes: Mapping[str, int]) -> str:
     kinds = [f"Ideal{number}" for number in range(1, len(found.ideals) + 1)]
     parts += [_family(found, ideal, number) for number, ideal in enumerate(found.ideals, 1)]
     what = "nothing_is_left" if not found.unexplained else "as_much_is_left"
-    parts.append(
-        _TAIL.format(
-            kinds=_wrapped([f"{kind}()" for kind in kinds]),
-            what=what,
-            nullity=found.nullity,
-            unexplained=found.unexplained,
-            output=_quoted(found.fibre.output),
-        )  # fmt: skip
-    )
-    return "".join(parts)
+    tail = _TAIL.format(
+        kinds=_wrapped([f"{kind}()" for kind in kinds]), what=what, nullity=found.nullity,
+        unexplained=found.unexplained, output=_quoted(found.fibre.output),
+    )  # fmt: skip
+    return "".join([*parts, tail])
 
 
 def cited(found: Discovery, sizes: Mapping[str, int]) -> str:

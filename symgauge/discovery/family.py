@@ -26,8 +26,8 @@ _FAR = 0.3
 class DiscoveredFamily(Symmetry):
     """Subclasses give ``name``, ``title``, ``found`` and ``generators``.
 
-    The element with coordinates x acts by exp(Σ xᵢ Xᵢ), where a step along Xᵢ does what its lines say. The series of the
-    exponential is written in sums and products, which the exact engine differentiates.
+    The element with coordinates x acts by exp(Σ xᵢ Xᵢ), where a step along Xᵢ does what its lines say. The series of
+    the exponential is written in sums and products, which the exact engine differentiates.
 
     Example:
         >>> import torch, symgauge

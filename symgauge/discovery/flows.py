@@ -47,7 +47,7 @@ def run(module: nn.Module, inputs: Inputs, fields: Fields, *, output: Output, se
     Raises:
         Undecided: rounding alone may change the function too much.
     """
-    theta, named = flatten(module)
+    theta, _ = flatten(module)
     shapes = {name: p.shape for name, p in module.named_parameters()}
     layout = Layout.by_name(module)
     function = function_of(module, layout, inputs, output, seed)

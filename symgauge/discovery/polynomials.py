@@ -20,8 +20,8 @@ Sizes = tuple[int, ...]
 class Fit:
     """The polynomial of least degree through all values; ``held_out`` are the points that agree and were not used.
 
-    Without one ``expression`` is None and ``reason`` says why. ``untested``: names of sizes that have one value more than
-    the polynomial's degree in them, so that a higher degree could not be told from it.
+    Without one ``expression`` is None and ``reason`` says why. ``untested``: names of sizes that have one value more
+    than the polynomial's degree in them, so that a higher degree could not be told from it.
 
     Example:
         >>> points = [(h, k) for h in (1, 2, 3) for k in (1, 2, 3)]
@@ -79,14 +79,12 @@ def fit(names: Sequence[str], points: Sequence[Sizes], values: Sequence[int]) ->
             expression = _expression(names, monomials, solution)
             return Fit(expression, tuple(values), tuple(held_out), untested=tuple(untested))
         at = ", ".join(f"{name} = {size}" for name, size in zip(names, wrong[0], strict=True))
-        reason = (
-            f"no polynomial agrees that leaves a size to hold out, the last one tried (degree {degree}) not at {at}"
-        )
+        reason = f"no polynomial that leaves a size to hold out agrees; the last, of degree {degree}, does not at {at}"
     return Fit(None, tuple(values), (), reason)
 
 
 def _candidates(values: Sequence[int]) -> list[list[tuple[int, ...]]]:
-    """Sets of monomials by total degree, then by how many they are; the degree in a size is below its values' number."""
+    """Sets of monomials by total degree, then by how many they are; of a size with n values powers below n."""
     found = []
     for degree in range(HIGHEST + 1):
         of_degree = set()

@@ -1,4 +1,4 @@
-"""What the test in an emitted file asserts: the families are symmetries of the module, and leave no more than was found."""
+"""What the test in an emitted file asserts: the families are symmetries of the module, and leave what was left."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def _run(subject: Subject, families: Sequence[DiscoveredFamily], point: Tensor, 
     for family in families:
         for flow in run(subject.module, subject.inputs, family.fields(shapes), output=output, seed=seed):
             assert flow.holds, (
-                f"{family.name}: the function changes by {flow.invariance.observed:.1e}, and by {flow.control:.1e} where the "
-                "motion is spoiled"
+                f"{family.name}: the function changes by {flow.invariance.observed:.1e}, and where the motion is spoiled "
+                f"by {flow.control:.1e}"
             )
 
 

@@ -113,17 +113,11 @@ def vary(
     found = []
     for number, each in enumerate(sizes):
         subject = subject_at(factory, dict(zip(names, each, strict=True)), inputs)
-        found.append(
-            discover(
-                subject,
-                seed=seed,
-                primes=primes,
-                output=output,
-                rounds=rounds,
-                progress=progress,
-                discrete=number == len(sizes) - 1,
-            )  # fmt: skip
+        last = number == len(sizes) - 1
+        there = discover(
+            subject, seed=seed, primes=primes, output=output, discrete=last, rounds=rounds, progress=progress
         )
+        found.append(there)
 
     def fitted(values: Sequence[int]) -> Fit:
         return fit(names, sizes, values)

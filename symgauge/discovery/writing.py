@@ -1,4 +1,4 @@
-"""Affine fields as lines that a person reads and :mod:`symgauge.discovery.family` parses: ``k[0, :, 1] -= q[0, :, 0]``."""
+"""Affine fields as lines for people, which :mod:`symgauge.discovery.family` reads: ``k[0, :, 1] -= q[0, :, 0]``."""
 
 from __future__ import annotations
 

@@ -30,7 +30,8 @@ def _parts(account: Account) -> Iterator[RenderableType]:
         yield table(["unexplained directions touch", "in", "at most in"], rows)
     if account.discovery is not None:
         found = account.discovery
-        yield f"discovered: an algebra of dimension {found.algebra:,}, which explains {found.explained:,} of {found.nullity:,}"
+        explained = f"which explains {found.explained:,} of {found.nullity:,}"
+        yield f"discovered: an algebra of dimension {found.algebra:,}, {explained}"
         yield discovery.ideals(found)
         yield from discovery.remaining(found)
     if account.full_size is not None:
