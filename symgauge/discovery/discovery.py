@@ -106,7 +106,7 @@ class Discovery:
             "flows": {
                 "run": len(self.flows),
                 "kept": sum(flow.holds for flow in self.flows),
-                "worst_ratio": max((flow.invariance.ratio for flow in self.flows), default=None),
+                "worst_ratio": max((flow.change / flow.allowed for flow in self.flows), default=None),
                 "weakest_control": min((flow.control for flow in self.flows), default=None),
             },
             "failure_bound": self.failure_bound,
