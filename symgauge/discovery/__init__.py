@@ -1,0 +1,1 @@
+"""The symmetries of a module that nobody described, found from the exact engine alone."""
