@@ -17,7 +17,12 @@ class Generator:
     name: str
     permutation: Tensor
     signs: Tensor
-    tensors: tuple[str, ...]
+    parts: tuple[tuple[str, Tensor], ...]
+    """What moves, by tensor (or list of tensors), with its positions in θ."""
+
+    @property
+    def tensors(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for name, _ in self.parts))
 
     def __call__(self, theta: Tensor) -> Tensor:
         """The image of a parameter vector (P,)."""
@@ -26,8 +31,19 @@ class Generator:
     def __matmul__(self, other: Generator) -> Generator:
         """First the other, then this."""
         signs = self.signs * other.signs[self.permutation]
-        name, tensors = f"{self.name}; {other.name}", tuple(dict.fromkeys((*self.tensors, *other.tensors)))
-        return Generator(name, other.permutation[self.permutation], signs, tensors)
+        permutation = other.permutation[self.permutation]
+        return Generator(f"{other.name}; {self.name}", permutation, signs, (*self.parts, *other.parts))
+
+    def controls(self, theta: Tensor) -> list[Tensor]:
+        """Images in which one tensor is put back: each must change the function, if more than one moves."""
+        found = []
+        for name in self.tensors if len(self.tensors) > 1 else ():
+            image = self(theta)
+            for part, entries in self.parts:
+                if part == name:
+                    image[entries] = theta[entries]
+            found.append(image)
+        return found
 
 
 @dataclass(eq=False)
@@ -37,26 +53,26 @@ class LinkedViews:
     views: list[IndexView]
     classes: list[list[int]]
     size: int
-    flips: list[Generator] = field(default_factory=list)
-    """Sign flips of these views: at the first index of each class, from which permutations make the others, or of all."""
+    flips: list[tuple[list[IndexView], list[int]]] = field(default_factory=list)
+    """Sign flips of some of the views, at one index of a class, from which permutations make the others, or at all."""
 
     @property
     def n(self) -> int:
         return self.views[0].n
 
     @property
-    def tensors(self) -> tuple[str, ...]:
-        return tuple(view.tensor for view in self.views)
+    def parts(self) -> tuple[tuple[str, Tensor], ...]:
+        return tuple((view.tensor, view.slices.reshape(-1)) for view in self.views)
 
     def said(self) -> str:
         return ", ".join(view.said() for view in self.views)
 
     def permuted(self, order: list[int], words: str) -> Generator:
         permutation = moved(self.size, self.views, order)
-        return Generator(f"{words} of {self.said()}", permutation, torch.ones(self.size, dtype=torch.int64), self.tensors)
+        return Generator(f"{words} of {self.said()}", permutation, torch.ones(self.size, dtype=torch.int64), self.parts)
 
-    def generators(self) -> list[Generator]:
-        """A transposition and a cycle for each class of indices."""
+    def permutations(self) -> list[Generator]:
+        """A transposition and a cycle for each class of indices: they generate its symmetric group."""
         found = []
         for members in self.classes:
             if len(members) > 1:
@@ -81,7 +97,16 @@ class LinkedViews:
             signs[view.slices[indices].reshape(-1)] *= -1
         where = "all" if len(indices) == self.n else " ".join(map(str, indices))
         words = f"change the sign of {where} of {', '.join(view.said() for view in views)}"
-        return Generator(words, torch.arange(self.size), signs, tuple(view.tensor for view in views))
+        parts = tuple((view.tensor, view.slices[indices].reshape(-1)) for view in views)
+        return Generator(words, torch.arange(self.size), signs, parts)
+
+    def all_flips(self) -> list[Generator]:
+        """With those that permutations make of them."""
+        found = []
+        for views, indices in self.flips:
+            alike = next(members for members in self.classes if indices[0] in members)
+            found += [self.flip(views, [i]) for i in alike] if len(indices) == 1 else [self.flip(views, indices)]
+        return found
 
     def makes(self, permutation: Tensor) -> bool:
         """Whether a permutation of entries moves whole slices of some view inside their classes, and so is known."""

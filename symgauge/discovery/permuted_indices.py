@@ -78,15 +78,12 @@ class PermutedIndices:
 
     def _parts(self, family: LinkedViews, other: LinkedViews) -> list[LinkedViews] | None:
         parts = []
-        places = {tensor for tensor in other.tensors}
-        if not {tensor for tensor in family.tensors} <= places:
-            return None
         for e in range(other.n):
             entries = torch.cat([view.slices[e] for view in other.views])
             views = [view.restricted(entries, f"in {e} of {other.n}") for view in family.views]
             if not all(view.slices.numel() for view in views):
                 return None
-            order = family.generators()[0]
+            order = family.permutations()[0]
             kept = torch.cat([view.slices.reshape(-1) for view in views])
             image = self.theta.clone()
             image[kept] = self.theta[order.permutation[kept]]

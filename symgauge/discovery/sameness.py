@@ -122,6 +122,10 @@ class ExactValues:
         self.degree = max(self.degree, *(element.degree for element in found))
         return found
 
+    def defined(self) -> bool:
+        """Whether any output at θ is defined modulo every prime."""
+        return self.keeps(self.theta)
+
     def keeps(self, image: Tensor) -> bool:
         """Whether the image of θ gives the same outputs modulo every prime, and some output is defined at all."""
         return all(self._same(image, prime) for prime in self.primes)

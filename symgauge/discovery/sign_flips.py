@@ -50,12 +50,14 @@ def add_flips(families: Sequence[LinkedViews], theta: Tensor, keeps: Keeps) -> N
             family.flips = _independent(family, list(range(family.n)), theta, keeps)
 
 
-def _independent(family: LinkedViews, indices: list[int], theta: Tensor, keeps: Keeps) -> list[Generator]:
+def _independent(
+    family: LinkedViews, indices: list[int], theta: Tensor, keeps: Keeps
+) -> list[tuple[list[IndexView], list[int]]]:
     space, found = SignSpace(), []
     for views in _subsets(family.views):
         flip = family.flip(views, indices)
         if keeps(flip(theta)) and space.add(flip.signs):
-            found.append(flip)
+            found.append((views, indices))
     return found
 
 
@@ -92,5 +94,6 @@ def tensor_flips(shapes: dict[str, torch.Size], theta: Tensor, keeps: Keeps) -> 
             signs[places[name].reshape(-1)] = -1
         if keeps(signs * theta) and space.add(signs):
             words = f"change the sign of all of {', '.join(names)}"
-            found.append(Generator(words, torch.arange(len(theta)), signs, names))
+            parts = tuple((name, places[name].reshape(-1)) for name in names)
+            found.append(Generator(words, torch.arange(len(theta)), signs, parts))
     return found
