@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from torch import Tensor, nn
+from torch import nn
 
 from symgauge.arithmetic.finite_field import FiniteField
 from symgauge.arithmetic.primes import DEFAULT_PRIMES, check_primes

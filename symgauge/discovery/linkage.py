@@ -36,7 +36,12 @@ class Linkage:
     """
 
     def __init__(
-        self, values: PlainValues, theta: Tensor, views: Sequence[IndexView], pair: tuple[int, int], all_stay: bool = False
+        self,
+        values: PlainValues,
+        theta: Tensor,
+        views: Sequence[IndexView],
+        pair: tuple[int, int],
+        all_stay: bool = False,
     ) -> None:
         self.values, self.theta, self.views = values, theta, list(views)
         self.order = swapped(views[0].n, *pair)
@@ -127,7 +132,9 @@ class Linkage:
                 for some in itertools.combinations(reversed(passed), count):
                     for views in itertools.product(*(self.axes[a] for a in some)):
                         if self.keeps([*chosen, *views], generic):
-                            if found := self._grown([*chosen, *views], generic, [a for a in pending if a not in generic]):
+                            if found := self._grown(
+                                [*chosen, *views], generic, [a for a in pending if a not in generic]
+                            ):
                                 return found
             return None
         return chosen

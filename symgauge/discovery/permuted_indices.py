@@ -73,7 +73,9 @@ class PermutedIndices:
         whole = self.found
         self.found = []
         for family in whole:
-            parts = next((parts for other in whole if other is not family and (parts := self._parts(family, other))), None)
+            parts = next(
+                (parts for other in whole if other is not family and (parts := self._parts(family, other))), None
+            )
             self.found += parts or [family]
 
     def _parts(self, family: LinkedViews, other: LinkedViews) -> list[LinkedViews] | None:
