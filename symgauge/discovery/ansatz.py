@@ -23,6 +23,11 @@ _SOURCES = 64
 """Longest contracted source of a vector: a bias that absorbs a table with more rows than this is not sought."""
 
 
+def owner(name: str) -> str:
+    """Of a parameter's name, what stands before the last part: its submodule. Some write it with underscores."""
+    return name[: max(name.rfind("."), name.rfind("__"), 0)]
+
+
 @dataclass(frozen=True)
 class Block:
     """A tensor among all parameters: its entries are ``start`` … ``start + numel`` of θ."""
@@ -130,6 +135,12 @@ def own_actions(blocks: Sequence[Block]) -> Iterator[Term]:
             yield Term(block, block, tuple((m, m) for m in range(len(block.shape)) if m not in chosen))
         if not modes:
             yield Term(block, block, tuple((m, m) for m in range(len(block.shape))))
+
+
+def near_absorptions(targets: Sequence[Block], sources: Sequence[Block]) -> Iterator[Term]:
+    """Vectors that take in a multiple of another tensor of their submodule, as a bias does of its weight."""
+    for target in targets:
+        yield from absorptions([target], [s for s in sources if owner(s.name) == owner(target.name)])
 
 
 def absorptions(targets: Sequence[Block], sources: Sequence[Block]) -> Iterator[Term]:

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from symgauge.arithmetic.finite_field import FiniteField, Residues
-from symgauge.discovery.ansatz import Block, Term, absorptions, blocks_of, own_actions, shears
+from symgauge.discovery.ansatz import Block, Term, absorptions, blocks_of, near_absorptions, own_actions, shears
 from symgauge.discovery.fields import Fields
 from symgauge.discovery.lifting import lifted, translations
 from symgauge.discovery.points import Points
@@ -93,6 +93,11 @@ def attempts(
         yield from _Search((), made[0].module, whole, seed, progress).beyond(made[0])
 
 
+def _any(targets: Sequence[Block], sources: Sequence[Block]) -> Iterator[Term]:
+    yield from absorptions(targets, sources)
+    yield from shears(targets, sources)
+
+
 class _Search:
     """Attempts on one slice."""
 
@@ -118,17 +123,23 @@ class _Search:
 
     def beyond(self, before: Attempt) -> Iterator[Attempt]:
         """Tensors that take in others: those that the unexplained directions need, then all."""
-        needed = supports(before.fibre, known=before.known).remaining
-        few = [block for block in self.moving if (motion := needed.get(block.name)) and motion.need]
-        for targets, whose in ((few, "that are needed"), (self.moving, "of any kind")):
-            if not targets:
-                continue
-            terms = [*own_actions(targets), *absorptions(targets, self.blocks)]
-            for name, more in (("vectors", []), ("vectors and matrices", list(shears(targets, self.blocks)))):
-                terms += more
-                if sum(term.size for term in terms) <= _LARGEST:
-                    before = self._solved(f"and {name} {whose} that take in others", terms, before)
-                    yield before
+        found = supports(before.fibre, known=before.known)
+        named = {name for group in found.sets for name in group.tensors}
+        few = [block for block in self.moving if block.name in named] if not found.left else self.moving
+        wider = [
+            ("and vectors that take in others of their submodule", few, near_absorptions),
+            ("and vectors that take in others", few, absorptions),
+            ("and vectors that take in others, anywhere", self.moving, absorptions),
+            ("and tensors that take in others", few, _any),
+            ("and tensors that take in others, anywhere", self.moving, _any),
+        ]  # fmt: skip
+        done: set[frozenset[Term]] = set()
+        for name, targets, kind in wider:
+            terms = [*own_actions(targets), *kind(targets, self.blocks)]
+            if sum(term.size for term in terms) <= _LARGEST and frozenset(terms) not in done:
+                done.add(frozenset(terms))
+                before = self._solved(name, terms, before)
+                yield before
 
     def _solved(self, ansatz: str, terms: Sequence[Term], before: Attempt | None = None) -> Attempt:
         """The algebra of all fields of these terms, and those found before."""

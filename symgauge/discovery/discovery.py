@@ -6,7 +6,6 @@ import dataclasses
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -14,6 +13,8 @@ from torch import Tensor
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
 from symgauge.checks import check_choice, check_measuring
 from symgauge.discovery.attempts import Attempt, attempts, best_attempt, bound_of, point_of
+from symgauge.discovery.connected import ReachedBy
+from symgauge.discovery.discrete import DiscreteGroup, discrete_group
 from symgauge.discovery.flows import Flow, run
 from symgauge.discovery.ideals import Ideal, ideals
 from symgauge.errors import Undecided
@@ -55,7 +56,7 @@ class Discovery:
     """The fields of all ideals, in their order, run on the module in float64."""
     rest: Supports
     """The tensors that the unexplained directions of the slice move."""
-    discrete: Any
+    discrete: DiscreteGroup | None
     """The permutations and signs of indices that keep the function; None if they were not asked for."""
     failure_bound: float
     """Bound on the chance that the nullity is too large or a field is no symmetry, by bad luck of random points."""
@@ -119,12 +120,12 @@ class Discovery:
             "unexplained_tensors": {name: motion.can for name, motion in rest.remaining.items() if motion.can},
             "ideals": [ideal.as_dict() for ideal in self.ideals],
             "discrete_order": None if self.discrete is None else self.discrete.order,
-            "discrete": None if self.discrete is None else self.discrete.as_dict(),
+            "discrete": None if self.discrete is None else list(self.discrete.factors),
             "tried": list(self.tried),
             "flows": {
                 "run": len(self.flows),
                 "kept": sum(flow.holds for flow in self.flows),
-                "worst_ratio": max((flow.invariance.ratio for flow in self.flows), default=None),
+                "worst_ratio": max((flow.change / flow.allowed for flow in self.flows), default=None),
                 "weakest_control": min((flow.control for flow in self.flows), default=None),
             },
             "failure_bound": self.failure_bound,
@@ -192,7 +193,7 @@ def discover(
         found = ideals(attempt.translations, attempt.fields, attempt.trivial, attempt.constants, attempt.blocks)
         flows = _flows(attempt, found, subject.inputs, output, seed)
         rest = supports(attempt.fibre, known=attempt.known)
-        group = _discrete(subject, fibre, attempt, seed, primes, progress) if discrete else None
+        group = _discrete(attempt, subject.inputs, seed, progress) if discrete else None
     if attempt.left == 0:
         fibre = dataclasses.replace(fibre, witness=SPANNED)
     elif fibre.float_rank is None:
@@ -222,11 +223,14 @@ def _flows(attempt: Attempt, found: Sequence[Ideal], inputs: Inputs, output: Out
     return flows
 
 
-def _discrete(
-    subject: Subject, fibre: FibreDimension, attempt: Attempt, seed: int, primes: Sequence[int],
-    progress: Progress | None,
-) -> Any:  # fmt: skip
-    return None
+def _discrete(attempt: Attempt, inputs: Inputs, seed: int, progress: Progress | None) -> DiscreteGroup:
+    """The permutations and signs of the slice, modulo those that its algebra reaches."""
+    if progress is not None:
+        progress("permutations and signs", 0, 1)
+    return discrete_group(
+        attempt.module, inputs, seed=seed, primes=attempt.fibre.primes, outputs=attempt.fibre.function.outputs,
+        connected=ReachedBy(attempt.fields, attempt.trivial),
+    )  # fmt: skip
 
 
 def _in_words(attempt: Attempt) -> str:

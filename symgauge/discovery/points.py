@@ -38,6 +38,7 @@ class Points:
     def __init__(self, fibre: FibreDimension, seed: int) -> None:
         self.fibre, self.seed = fibre, seed
         self._thetas: dict[int, Tensor] = {}
+        self._points: dict[tuple[int, int], Point] = {}
 
     def theta(self, number: int) -> Tensor:
         """The parameters (P,) in float64."""
@@ -47,6 +48,11 @@ class Points:
 
     def point(self, number: int, prime: int) -> Point:
         """Rows from as many inputs as could settle the rank, with no search for the last of them."""
+        if (number, prime) not in self._points:
+            self._points[number, prime] = self._drawn(number, prime)
+        return self._points[number, prime]
+
+    def _drawn(self, number: int, prime: int) -> Point:
         theta, key = self.theta(number), self.seed + _STEP * (number + 1)
         evaluation = Evaluation(self.fibre.function, theta, Calculus(FiniteField(prime, key)))
         acceptance = Acceptance(evaluation, torch.Generator().manual_seed(key + 1), rounds=_ROUNDS)

@@ -63,10 +63,8 @@ def _run(subject: Subject, families: Sequence[DiscoveredFamily], point: Tensor, 
     prepare(subject.module, [name for name, _ in named], theta)
     for family in families:
         for flow in run(subject.module, subject.inputs, family.fields(shapes), output=output, seed=seed):
-            assert flow.holds, (
-                f"{family.name}: the function changes by {flow.invariance.observed:.1e}, and where the motion is spoiled "
-                f"by {flow.control:.1e}"
-            )
+            changes = f"{flow.invariance.observed:.1e}, and by {flow.control:.1e} where it is spoiled"
+            assert flow.holds, f"{family.name}: a motion changes the function by {changes}"
 
 
 def _subject(folder: Path, target: str, inputs: Inputs, sizes: Mapping[str, int]) -> Subject:

@@ -6,13 +6,13 @@ action. But other parameters can make up for any change of γ, so that nothing i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor, nn
 
 from symgauge.arithmetic.finite_field import Residues
+from symgauge.discovery.ansatz import owner
 from symgauge.exact.rank import Echelon
 from symgauge.exact.result import FibreDimension
 from symgauge.private import private_copy
@@ -28,8 +28,8 @@ def slices(fibre: FibreDimension, module: nn.Module) -> Iterator[tuple[str, ...]
     """
     yield ()
     vectors = [name for name, p in fibre.function.counted if p.dim() <= 1]
-    matrices = {_owner(name) for name, p in module.named_parameters() if p.dim() > 1}
-    norms = _free(fibre, [name for name in vectors if _owner(name) not in matrices])
+    matrices = {owner(name) for name, p in module.named_parameters() if p.dim() > 1}
+    norms = _free(fibre, [name for name in vectors if owner(name) not in matrices])
     if norms:
         yield norms
     everything = _free(fibre, [*norms, *(name for name in vectors if name not in norms)])
@@ -46,11 +46,6 @@ def held(module: nn.Module, names: Sequence[str], counted: Sequence[str]) -> nn.
             with torch.no_grad():
                 p.fill_(0.0 if name.replace("_", ".").rpartition(".")[2] in _OFFSETS else 1.0)
     return copy
-
-
-def _owner(name: str) -> str:
-    """Of a parameter's name, what stands before its last part; some write it with underscores."""
-    return re.split(r"\.|__", name[::-1], maxsplit=1)[-1][::-1]
 
 
 def _free(fibre: FibreDimension, names: Sequence[str]) -> tuple[str, ...]:

@@ -112,8 +112,8 @@ def draw(found: Discovery, groups: Sequence[Alike]) -> bytes:
     from matplotlib.figure import Figure
 
     numbers = projections(found, groups)
-    moving = numbers.any(1)
-    names = [block.name for block, moves in zip(found.attempt.blocks, moving, strict=True) if moves]
+    moving = np.nonzero(numbers.any(1))[0]
+    names = [found.attempt.blocks[row].name for row in moving]
     numbers = numbers[moving]
     size = (_MARGIN + _CELL * len(groups) + 1.0, _MARGIN + _CELL * len(names))
     figure = Figure(figsize=size, dpi=_DPI, layout="constrained")
