@@ -63,7 +63,7 @@ def _run(subject: Subject, families: Sequence[DiscoveredFamily], point: Tensor, 
     prepare(subject.module, [name for name, _ in named], theta)
     for family in families:
         for flow in run(subject.module, subject.inputs, family.fields(shapes), output=output, seed=seed):
-            changes = f"{flow.invariance.observed:.1e}, and by {flow.control:.1e} where it is spoiled"
+            changes = f"{flow.change:.1e}, and by {flow.control:.1e} where it is spoiled"
             assert flow.holds, f"{family.name}: a motion changes the function by {changes}"
 
 
