@@ -52,7 +52,8 @@ def test_lines(ledger) -> None:
     assert texts[1].split(maxsplit=3) == ["other/a", "holds", "proof", "Holds because: proved"]
     assert texts[2].endswith("DIFFERS from the record (refuted): could not be decided: proved")
     assert texts[3].endswith("DIFFERS from the record (holds): the check was skipped")
-    assert headline(ledger) == "4 claims: 1 holds, 1 refuted, 2 undecided; 2 differ from the record"
+    told = "4 claims: 1 holds, 1 refuted, 2 undecided; 2 differ from the record; undecided: other/b, other/c"
+    assert headline(ledger) == told
     assert headline(Ledger()) == "0 claims: none"
 
 
