@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from symgauge.claims import Bearing, Entry, Evidence, Kind, Verdict
 from symgauge.claims.log import NOT_STATED
-from symgauge.reporting.figures import broken, named
+from symgauge.reporting.figures import PROVENANCE, broken, named
 
 Line = tuple[str, str]
 """What a line is about ("Fails because"), and the rest of it, in Markdown."""
@@ -22,11 +22,20 @@ HOLDS = {
 }
 SHORTEST = 60
 """Characters before a semicolon that may end a line."""
+LONGEST = 240
+"""Characters of a line; what is longer is cut, and stands in full further down the page."""
 END_OF_SENTENCE = re.compile(r"(?<=[^.\s]{2}[.;])\s")
+ENDS = (END_OF_SENTENCE, re.compile(r"(?<=[,;:])\s"), re.compile(r"\s"))
+"""Where a long line may be cut, the best places first: between sentences, clauses, words."""
 
 
 def why(entry: Entry) -> list[Line]:
-    """The reason for a verdict, first what decides it; texts come from the claim and its evidence."""
+    """The reason for a verdict in a few short lines, first what decides it."""
+    return [(label, shortened(text)) for label, text in in_full(entry)]
+
+
+def in_full(entry: Entry) -> list[Line]:
+    """The same lines, uncut; texts come from the claim and its evidence."""
     makers = {
         Verdict.REFUTED: _refuted,
         Verdict.HOLDS_IF: _holds_if,
@@ -54,9 +63,25 @@ def first_sentence(text: str) -> str:
         head = text[: match.start()]
         if len(head) < SHORTEST and not head.endswith("."):
             continue
-        if head.count("$") % 2 == 0 and head.count("`") % 2 == 0 and head.count("(") == head.count(")"):
+        if _is_whole(head):
             return head.rstrip(".;")
     return text.rstrip(".")
+
+
+def shortened(text: str) -> str:
+    """A text of at most LONGEST characters; a longer one is cut outside of formulas, with "…" for the rest."""
+    if len(text) <= LONGEST:
+        return text
+    for ends in ENDS:
+        places = [match.start() for match in ends.finditer(text, LONGEST // 3, LONGEST)]
+        heads = [text[:place] for place in places if _is_whole(text[:place])]
+        if heads:
+            return f"{heads[-1].rstrip(',;:')} …"
+    return text
+
+
+def _is_whole(head: str) -> bool:
+    return head.count("$") % 2 == 0 and head.count("`") % 2 == 0 and head.count("(") == head.count(")")
 
 
 def _refuted(entry: Entry) -> list[Line]:
@@ -76,7 +101,7 @@ def _holds(entry: Entry) -> list[Line]:
 
 def _inconsistent(entry: Entry) -> list[Line]:
     against = [record for record in _on(entry, Bearing.STATEMENT) if not record.outcome]
-    told = [": ".join(filter(None, [record.summary, "; ".join(broken([record]))])) for record in against[:2]]
+    told = [": ".join(filter(None, [record.summary, "; ".join(_numbers(record))])) for record in against[:2]]
     examples = [record.counterexample for record in against if record.counterexample]
     return [
         ("Contradicts itself", "; ".join(told)),
@@ -92,13 +117,18 @@ def _reproduced(entry: Entry) -> list[Line]:
 
 def _not_reproducible(entry: Entry) -> list[Line]:
     missed = [record for record in _on(entry, Bearing.REPRODUCTION) if not record.outcome]
-    silent = [record for record in missed if record.summary.startswith(NOT_STATED)]
-    differing = [record for record in missed if record not in silent]
+    silent = [record.summary.partition(": ") for record in missed if record.summary.startswith(NOT_STATED)]
+    differing = [record for record in missed if not record.summary.startswith(NOT_STATED)]
     return [
         ("Reported against measured", _measured(differing)),
-        ("Not stated", "; ".join(record.summary.removeprefix(NOT_STATED).strip(": ") for record in silent)),
+        *((head.capitalize(), "; ".join(what for part, _, what in silent if part == head)) for head in _heads(silent)),
         ("True instead", entry.claim.correction),
     ]
+
+
+def _heads(silent: Iterable[tuple[str, str, str]]) -> list[str]:
+    """ "not stated", "not stated in the abstract", each once."""
+    return list(dict.fromkeys(head for head, _, _ in silent))
 
 
 def _undecided(entry: Entry) -> list[Line]:
@@ -120,10 +150,12 @@ def _summary(record: Evidence) -> str:
 
 
 def _measured(records: Sequence[Evidence]) -> str:
-    return "; ".join(f"{record.summary}{_numbers(record)}" for record in records[:MOST])
+    told = [(record.summary, ", ".join(_numbers(record))) for record in records[:2]]
+    return "; ".join(f"{summary} ({numbers})" if numbers else summary for summary, numbers in told)
 
 
-def _numbers(record: Evidence) -> str:
-    """In brackets: the figures that break their bounds, else the first few."""
-    told: Iterable[str] = broken([record]) or [named(name, value) for name, value in record.figures.items()][:MOST]
-    return f" ({', '.join(told)})" if record.figures else ""
+def _numbers(record: Evidence) -> list[str]:
+    """The figures that break their bounds, else the first: of a long one alone how many there are."""
+    told = broken([record]) or [named(name, value) for name, value in record.figures.items() if name not in PROVENANCE]
+    shown = told[:MOST] if len("; ".join(told[:MOST])) <= LONGEST // 2 else told[:1]
+    return [*shown, *([f"… {len(told)} in all"] if len(told) > len(shown) else [])]
