@@ -58,7 +58,7 @@ def _error(a: c.ScoreLoss, b: c.ScoreLoss, at: c.Pair, power: int) -> sp.Expr:
 
 @checks("quadratic")
 def test_quadratic(evidence: EvidenceLog) -> None:
-    evidence.proof("for every size", proves(c.prove_quadratic))
+    evidence.proof("for every size: one order of the two steps less the other, expanded", proves(c.prove_quadratic))
     h_a, h_b = sp.diag(1, 2), sp.Matrix([[2, 1], [1, 2]])
     at, step = sp.Matrix([3, 1]), sp.Rational(7, 3)  # a large step: the formula is exact
     delta = _quadratic(h_a, h_b, at, step)

@@ -114,7 +114,10 @@ def _doubts_about_controls(claim: Claim, evidence: Sequence[Evidence]) -> Iterat
     elif claim.no_control and any(record.kind is not Kind.AUDIT for record in evidence):
         yield "the claim says why it has no control, which only one that rests on transcriptions may"
     elif judging and not controls and not claim.no_control:
-        yield "nothing shows that it could have come out otherwise: no control, and no_control does not say why"
+        yield (
+            "nothing shows that it could have come out otherwise: record a control, or let no_control say why "
+            "transcriptions need none"
+        )
 
 
 def _uncontrolled(evidence: Sequence[Evidence]) -> Iterator[Evidence]:

@@ -68,7 +68,8 @@ def record_outcome(evidence: EvidenceLog) -> list[Evidence]:
             against = [each for each in judged if each.agreement is not Agreement.AGREES]
             outcome = evidence.numeric(
                 f"experiment `{claim.experiment}`: {found.outcome}, {len(judged) - len(against)} of {len(judged)} "
-                f"{'number agrees' if len(judged) == 1 else 'numbers agree'}",
+                f"{'number agrees' if len(judged) == 1 else 'numbers agree'}"
+                + "".join(f"; {each.quantity}: {_stated(each)}" for each in against[:1]),
                 None if found.outcome is Outcome.OURS_ONLY else found.outcome is Outcome.REPRODUCED,
                 on="reproduction",
                 figures={

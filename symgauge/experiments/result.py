@@ -30,7 +30,7 @@ class Outcome(StrEnum):
     DEPENDS = "reproduced for some choices only"
     PARTLY = "reproduced in part"
     DIFFERS = "not reproduced"
-    OURS_ONLY = "nothing printed to compare with"
+    OURS_ONLY = "nothing reported to compare with"
 
     @classmethod
     def of(cls, comparisons: Iterable[Comparison]) -> Outcome:

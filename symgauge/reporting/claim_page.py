@@ -40,7 +40,7 @@ def claim_page(entry: Entry) -> str:
         verdict_line(entry),
         _bullets(why(entry)),
         f"**Remark.** {md.text(claim.remark)}" if claim.remark else "",
-        *(f"Decided by a run on record: {md.text(where)}." for where in _records(entry.evidence)),
+        *(f"Rests on a run {md.text(where)}." for where in _records(entry.evidence)),
         f"**No control.** {md.text(claim.no_control)}" if claim.no_control else "",
         _in_full(entry),
         *_groups(entry.evidence),

@@ -155,7 +155,10 @@ def _measured(records: Sequence[Evidence]) -> str:
 
 
 def _numbers(record: Evidence) -> list[str]:
-    """The figures that break their bounds, else the first: of a long one alone how many there are."""
-    told = broken([record]) or [named(name, value) for name, value in record.figures.items() if name not in PROVENANCE]
+    """The figures that break their bounds, else the first: few if they are long, none that the summary has."""
+    others = {name: value for name, value in record.figures.items() if name not in PROVENANCE}
+    if any(isinstance(value, str) and value in record.summary for value in others.values()):
+        return [f"{len(others)} in all"] if len(others) > 1 else []
+    told = broken([record]) or [named(name, value) for name, value in others.items()]
     shown = told[:MOST] if len("; ".join(told[:MOST])) <= LONGEST // 2 else told[:1]
     return [*shown, *([f"… {len(told)} in all"] if len(told) > len(shown) else [])]

@@ -33,6 +33,7 @@ def test_good(evidence):
 def test_twins(evidence):
     evidence.exact("a", True, only="twin-a")
     evidence.exact("b", False, counterexample="x", only="twin-refuted")
+    evidence.control("b elsewhere", True, kind="exact", only="twin-refuted")
     evidence.exact("c", True, on="correction", only="twin-refuted")
 
 def test_plain():

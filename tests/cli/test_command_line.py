@@ -62,7 +62,7 @@ GOOD = 'evidence.proof("p", True)'
 
 
 def test_verify_writes_ledger_and_reports_and_succeeds(place) -> None:
-    checks(place, one=GOOD, two='evidence.audit("a", False)|inconsistent')
+    checks(place, one=GOOD, two='evidence.audit("a", False); evidence.control("b", True)|inconsistent')
     done = symgauge(place, "verify", "--json", "l.json", "--report", "reports", "--workers", "1")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "src/one                holds            proof" in done.stdout

@@ -35,6 +35,7 @@ def test_two(evidence):
 @checks("thm-1")
 def test_one(evidence):
     evidence.exact("divided", figures={"rest": equal(1 % 2, 0)}, counterexample="$1 = 2\\cdot 0 + 1$")
+    evidence.control("two, divided, leaves nothing", TWO % 2 == 0, kind="exact")
     evidence.exact("divided", figures={"rest": equal(1 % 2, 1)}, on="correction")
 """
 

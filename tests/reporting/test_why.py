@@ -163,4 +163,4 @@ def test_of_many_numbers_the_line_has_the_first_and_how_many_there_are() -> None
     assert told.startswith("table 2 (mean of a long name, row 0: reported 0")
     assert told.endswith(", … 9 in all)")
     assert "SHA" not in told
-    assert "Decided by a run on record: on a card, SHA-256 `0`." in claim_page(entry("not-reproducible", many))
+    assert "Rests on a run on a card, SHA-256 `0`." in claim_page(entry("not-reproducible", many))
