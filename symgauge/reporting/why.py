@@ -23,7 +23,7 @@ HOLDS = {
 SHORTEST = 60
 """Characters before a semicolon that may end a line."""
 LONGEST = 240
-"""Characters of a line; what is longer is cut, and stands in full further down the page."""
+"""Characters of a line as it is seen; what is longer is cut, and stands in full further down the page."""
 END_OF_SENTENCE = re.compile(r"(?<=[^.\s]{2}[.;])\s")
 ENDS = (END_OF_SENTENCE, re.compile(r"(?<=[,;:])\s"), re.compile(r"\s"))
 """Where a long line may be cut, the best places first: between sentences, clauses, words."""
@@ -70,14 +70,19 @@ def first_sentence(text: str) -> str:
 
 def shortened(text: str) -> str:
     """A text of at most LONGEST characters; a longer one is cut outside of formulas, with "…" for the rest."""
-    if len(text) <= LONGEST:
+    if _width(text) <= LONGEST:
         return text
     for ends in ENDS:
-        places = [match.start() for match in ends.finditer(text, LONGEST // 3, LONGEST)]
-        heads = [text[:place] for place in places if _is_whole(text[:place])]
-        if heads:
-            return f"{heads[-1].rstrip(',;:')} …"
+        heads = [text[: match.start()] for match in ends.finditer(text)]
+        fitting = [head for head in heads if LONGEST // 3 <= _width(head) <= LONGEST and _is_whole(head)]
+        if fitting:
+            return f"{fitting[-1].rstrip(',;:')} …"
     return text
+
+
+def _width(text: str) -> int:
+    """About how many characters a reader sees: a command of LaTeX is one, braces and delimiters are none."""
+    return len(re.sub(r"[{}$`]", "", re.sub(r"\\[a-zA-Z]+", "x", text)))
 
 
 def _is_whole(head: str) -> bool:
@@ -160,5 +165,5 @@ def _numbers(record: Evidence) -> list[str]:
     if any(isinstance(value, str) and value in record.summary for value in others.values()):
         return [f"{len(others)} in all"] if len(others) > 1 else []
     told = broken([record]) or [named(name, value) for name, value in others.items()]
-    shown = told[:MOST] if len("; ".join(told[:MOST])) <= LONGEST // 2 else told[:1]
+    shown = told[:MOST] if _width("; ".join(told[:MOST])) <= LONGEST // 2 else told[:1]
     return [*shown, *([f"… {len(told)} in all"] if len(told) > len(shown) else [])]

@@ -135,6 +135,7 @@ def test_the_first_sentence(text: str, first: str) -> None:
         (f"{'word ' * 60}", "word …"),
         (f"{'a' * 100}, $x, {'b' * 300}$", "aaa …"),  # no formula is cut
         (f"${'a' * 300}$", "aaa$"),
+        ("$x" + r"^{\top}" * 80 + f"$, {'b' * 50}.", "bbb."),  # some 200 characters as it is seen
     ],
 )
 def test_long_lines_are_cut_where_a_reader_pauses(text: str, end: str) -> None:
