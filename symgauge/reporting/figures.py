@@ -33,7 +33,7 @@ def _in_all(values: list[object]) -> str:
 def named(name: str, value: Figure) -> str:
     """A figure with its name: "nullity = 16", "error ≤ 1e-12", "change 0.5 ≥ 0.001", "rank: 7"."""
     if isinstance(value, Bounded) and value.relation == "=" and value.bound == [] and not value.ok:
-        return f"{name}: {', '.join(map(short, value.value[:MOST]))}{_in_all(value.value)}"
+        return f"{', '.join(map(short, value.value[:MOST]))}{_in_all(value.value)}"  # what there should be none of
     return f"{name} {short(value)}" if isinstance(value, Bounded) else f"{name}: {short(value)}"
 
 
