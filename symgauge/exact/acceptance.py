@@ -97,7 +97,7 @@ class Acceptance:
     @property
     def done(self) -> bool:
         """Whether every input that exists has been looked at and handed out."""
-        return self._todo is not None and not len(self._todo) and not self.available
+        return self._todo is not None and not len(self._todo) and not self._pool
 
     @property
     def complete(self) -> bool:
