@@ -19,7 +19,7 @@ from symgauge.symmetries import Output, families
 from symgauge.symmetries.first_layer import surpluses
 from symgauge.symmetries.symbols import evaluate
 
-_LAYERS = 4
+_LAYERS = 5
 """Enough that a first and a last layer of another kind are a minority."""
 
 
