@@ -279,11 +279,21 @@ def test_an_operation_without_a_rule_is_refused_by_name_and_module() -> None:
         dimension(Odd(), Vectors(1, 2))
 
 
-def test_writing_an_exact_value_into_an_ordinary_tensor_is_refused() -> None:
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda y, x: y.add_(x),
+        lambda y, x: y.copy_(x),
+        lambda y, x: y.fill_(x[0, 0, 0]),
+        lambda y, x: torch.ops.aten.rrelu_with_noise.out(x, y, out=y),
+    ],
+    ids=["by a decomposition", "by a copy", "by one number", "in two arguments"],
+)
+def test_writing_an_exact_value_into_an_ordinary_tensor_is_refused(write: Callable[[Tensor, Tensor], object]) -> None:
     calculus = Calculus(RealField())
     x = wrap(calculus.variable(X.clone()), calculus)
     with pytest.raises(UnsupportedOperation, match="ordinary tensor"), torch.no_grad():
-        torch.zeros(2, 3, 4, dtype=torch.float64).add_(x)
+        write(torch.zeros(2, 3, 4, dtype=torch.float64), x)
 
 
 REFUSED: dict[str, tuple[Case, str]] = {
