@@ -14,7 +14,7 @@ from symgauge.arithmetic.finite_field import FiniteField
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
 from symgauge.arithmetic.traced_value import Calculus
 from symgauge.arithmetic.wrapper_tensor import WrapperTensor, wrap
-from tests.arithmetic.cases import CONSTANT, planes, seeded, square, symmetric, volume
+from tests.arithmetic.cases.inputs import CONSTANT, planes, seeded, square, symmetric, volume
 from tests.arithmetic.derivatives import both_ways
 
 X = torch.linspace(0.4, 3.1, 24, dtype=torch.float64).sin().reshape(2, 3, 4) * 1.7 + 0.05
