@@ -90,6 +90,24 @@ class Discovery:
         """Directions of the fibre that no affine symmetry of the ansatz explains, on no slice that was tried."""
         return self.attempt.left
 
+    @property
+    def doubt(self) -> str:
+        """Why what was found is not settled, in one sentence; empty if it is."""
+        lost = [flow for flow in self.flows if not flow.holds]
+        if lost and not self.fibre.doubt:
+            return f"{len(lost)} of {len(self.flows)} symmetries did not keep the function, or not visibly, in float64"
+        return self.fibre.doubt
+
+    def __rich__(self) -> Any:
+        from symgauge.printing.discovery import shown
+
+        return shown(self)
+
+    def __str__(self) -> str:
+        from symgauge.printing.tables import as_text
+
+        return as_text(self)
+
     def as_dict(self) -> dict[str, object]:
         """Plain data for JSON, without arrays."""
         rest = self.rest
@@ -115,7 +133,7 @@ class Discovery:
             "primes": list(self.fibre.primes),
             "seed": self.seed,
             "points": self.attempt.points,
-            "doubt": self.fibre.doubt,
+            "doubt": self.doubt,
             "notes": list(self.notes),
             "seconds": round(self.seconds, 3),
         }
@@ -130,6 +148,7 @@ def discover(
     output: Output = "logits",
     discrete: bool = True,
     rounds: int = 60,
+    fibre: FibreDimension | None = None,
     progress: Progress | None = None,
 ) -> Discovery:
     """Find the continuous symmetries of a module that nobody described, and prove them at its size.
@@ -147,6 +166,7 @@ def discover(
         output: ``"probabilities"`` leaves a shift of all logits out.
         discrete: whether permutations and signs are looked for too.
         rounds: as for :func:`symgauge.dimension`.
+        fibre: what :func:`symgauge.dimension` found at a random point, if it was measured before.
         progress: called with (stage, done, of all).
 
     Raises:
@@ -164,7 +184,7 @@ def discover(
     check_choice("output", output, ("logits", "probabilities"))
     began = time.perf_counter()
     subject = subject_of(target, inputs, seed=seed, parameters="unset")
-    fibre = measure(
+    fibre = fibre or measure(
         subject.module, subject.inputs, seed=seed, primes=primes, output=output, rounds=rounds, progress=progress
     )
     if fibre.rank_doubt:
@@ -177,7 +197,7 @@ def discover(
         group = _discrete(attempt, subject.inputs, seed, progress) if discrete else None
     if attempt.left == 0:
         fibre = dataclasses.replace(fibre, witness=SPANNED)
-    else:
+    elif fibre.float_rank is None:
         fibre = witnessed(fibre)
         if fibre.rank_doubt:
             raise Undecided(fibre.rank_doubt)

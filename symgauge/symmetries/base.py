@@ -121,6 +121,8 @@ class Symmetry(Family):
         0
     """
 
+    acts_on: ClassVar[Literal["roles", "parameters"]] = "roles"
+    """Whether it moves roles of an architecture, or a module's parameters by their names, whatever the module is."""
     outputs: ClassVar[tuple[Output, ...]] = ("logits", "probabilities")
     """The outputs whose equality the family keeps and for which it is counted."""
 
