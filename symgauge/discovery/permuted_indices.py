@@ -39,7 +39,9 @@ class PermutedIndices:
             self._add(link, seeds, pair)
 
     def _known(self, view: IndexView, link: Linkage) -> bool:
-        return any(view in known.views or known.makes(moved(len(self.theta), [view], link.order)) for known in self.found)
+        return any(
+            view in known.views or known.makes(moved(len(self.theta), [view], link.order)) for known in self.found
+        )
 
     def _add(self, link: Linkage, seeds: Sequence[IndexView], pair: tuple[int, int]) -> None:
         """Add what is linked to each of these views."""

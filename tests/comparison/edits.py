@@ -31,7 +31,10 @@ def fold(s, shift=0.0):
     """Every norm's gain into what reads it."""
     s = dict(s)
     for i in range(LAYERS):
-        for norm, readers in (("input_layernorm", READERS), ("post_attention_layernorm", ("mlp.gate_proj", "mlp.up_proj"))):
+        for norm, readers in (
+            ("input_layernorm", READERS),
+            ("post_attention_layernorm", ("mlp.gate_proj", "mlp.up_proj")),
+        ):
             gain = s[NAME.format(i, norm)]
             for reader in readers:
                 s[NAME.format(i, reader)] = s[NAME.format(i, reader)] * (gain + shift)

@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-import symgauge
 from symgauge.comparison import compare
 from tests.comparison import edits as e
 

@@ -106,7 +106,9 @@ class Unused(nn.Module):
         return self.used(x + self.rows[:2]) + 0 * self.unused.sum()
 
 
-def found(module: nn.Module, inputs: symgauge.Vectors | symgauge.Tokens | None = None, **options: object) -> DiscreteGroup:
+def found(
+    module: nn.Module, inputs: symgauge.Vectors | symgauge.Tokens | None = None, **options: object
+) -> DiscreteGroup:
     group = discrete_group(module, inputs or symgauge.Vectors(2, 4), **options)  # type: ignore[arg-type]
     assert group.failure_bound < 1e-12
     return group
@@ -210,8 +212,17 @@ class Linear(nn.Module):
 
 def _matrix(g: Generator) -> Tensor:
     """What a generator does to the four rows of the first matrix (12 of 20 entries)."""
-    return torch.stack([g(row.repeat_interleave(3).double().new_zeros(20).index_put(
-        (torch.arange(12),), row.repeat_interleave(3).double()))[:12:3] for row in torch.eye(4)])
+    return torch.stack(
+        [
+            g(
+                row.repeat_interleave(3)
+                .double()
+                .new_zeros(20)
+                .index_put((torch.arange(12),), row.repeat_interleave(3).double())
+            )[:12:3]
+            for row in torch.eye(4)
+        ]
+    )
 
 
 def test_each_generator_keeps_the_function_of_the_plain_module_and_its_parts_do_not() -> None:

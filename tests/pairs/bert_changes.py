@@ -41,7 +41,9 @@ def mix_values(w: Tensors, shape: Shape, generator: torch.Generator) -> None:
         change_heads(w, i, "value", shape.heads, lambda h, x, c=c: c[h].mT @ x)
         name = layer(i, "attention.output.dense.weight")
         o = by_head(w[name].mT, shape.heads)
-        w[name] = torch.stack([torch.linalg.solve(c[h], o[h]) for h in range(shape.heads)]).flatten(0, 1).mT.contiguous()
+        w[name] = (
+            torch.stack([torch.linalg.solve(c[h], o[h]) for h in range(shape.heads)]).flatten(0, 1).mT.contiguous()
+        )
 
 
 def renumber_heads(w: Tensors, shape: Shape, generator: torch.Generator) -> None:

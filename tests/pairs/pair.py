@@ -25,7 +25,9 @@ class Shape:
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Shape:
         heads = config["num_attention_heads"]
-        return cls(config["num_hidden_layers"], config["hidden_size"], heads, config.get("num_key_value_heads") or heads)
+        return cls(
+            config["num_hidden_layers"], config["hidden_size"], heads, config.get("num_key_value_heads") or heads
+        )
 
     @property
     def shared(self) -> int:
