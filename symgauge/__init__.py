@@ -40,6 +40,8 @@ _HOMES = {
     "attention_layers": "symgauge.algorithms",
     "canonicalize": "symgauge.algorithms",
     "canonicalize_model": "symgauge.algorithms",
+    "compare": "symgauge.comparison",
+    "Comparison": "symgauge.comparison",
     "compress": "symgauge.algorithms",
     "dimension": "symgauge.measurement",
     "discover": "symgauge.discovery.discovery",

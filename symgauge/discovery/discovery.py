@@ -6,6 +6,7 @@ import dataclasses
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -25,6 +26,7 @@ from symgauge.exact.result import FibreDimension, Output
 from symgauge.exact.supports import Supports, supports
 from symgauge.measurement import witnessed
 from symgauge.plain import prepare
+from symgauge.private import private_copy
 from symgauge.subjects import Subject, subject_of
 from symgauge.subjects.target import Target
 from symgauge.threads import few_threads
@@ -216,10 +218,11 @@ def _flows(attempt: Attempt, found: Sequence[Ideal], inputs: Inputs, output: Out
         start += size
     # The slice's θ is in the module's order.
     where: Tensor = torch.cat(places)
-    prepare(attempt.module, [name for name, _ in named], point_of(attempt))
+    module = private_copy(attempt.module)
+    prepare(module, [name for name, _ in named], point_of(attempt))
     flows = []
     for ideal in found:
-        flows += run(attempt.module, inputs, ideal.fields.lifted_by(start, where), output=output, seed=seed)
+        flows += run(module, inputs, ideal.fields.lifted_by(start, where), output=output, seed=seed)
     return flows
 
 

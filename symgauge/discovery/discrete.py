@@ -42,7 +42,8 @@ class DiscreteGroup:
 
     generators: tuple[Generator, ...]
     inside_continuous: tuple[Generator, ...]
-    """Generators that a continuous symmetry already reaches."""
+    """What a continuous symmetry already reaches: generators, or three-cycles where transpositions are another
+    component (O(n))."""
     order: int
     factors: tuple[str, ...]
     """Such as ``S₄ on q.weight axis 0, …``."""
@@ -100,7 +101,7 @@ def discrete_group(
         shapes = {name: p.shape for name, p in function.counted}
         views = index_views(shapes, operations.cuts)
         tell("indices that are permuted together")
-        search = PermutedIndices(values, theta, views, operations.breaks_ties)
+        search = PermutedIndices(values, theta, views, operations.choices)
         tell("sign flips")
         add_flips(search.found, theta, search.keeps)
         space = SignSpace()
@@ -111,10 +112,11 @@ def discrete_group(
         decided = _Decided(_exact(function, primes, seed), search)
         families = [family for family in map(decided.family, search.found) if family.classes or family.flips]
         whole = [flip for flip in whole if decided.holds(flip)]
-    found = [g for family in families for g in (*family.permutations(), *(family.flip(*f) for f in family.flips))]
-    inside = [g for g in (*found, *whole) if connected(g)]
+    apart = [_apart(family, connected) for family in families]
+    outside = [g for generators, _ in apart for g in generators] + [g for g in whole if not connected(g)]
+    inside = [g for _, generators in apart for g in generators] + [g for g in whole if connected(g)]
     return DiscreteGroup(
-        generators=tuple(g for g in (*found, *whole) if g not in inside),
+        generators=tuple(outside),
         inside_continuous=tuple(inside),
         order=group_order(families, whole, connected),
         factors=(*(_said(family) for family in families), *(flip.name for flip in whole)),
@@ -159,6 +161,19 @@ class _Decided:
         classes = [each.classes[0] for each in alone if all(self.holds(g) for g in each.permutations())]
         flips = [flip for flip in family.flips if self.holds(family.flip(*flip))]
         return dataclasses.replace(family, classes=classes, flips=flips)
+
+
+def _apart(family: LinkedViews, connected: Connected) -> tuple[list[Generator], list[Generator]]:
+    """Generators of a family that are components of their own, and those that are connected to the identity."""
+    outside: list[Generator] = []
+    inside: list[Generator] = []
+    for generator in (*family.permutations(), *(family.flip(*flip) for flip in family.flips)):
+        (inside if connected(generator) else outside).append(generator)
+    for members in family.classes:
+        if len(members) > 2 and connected(three := family.cycle(members[:3])):
+            inside.append(three)
+            outside = [g for g in outside if g.name != family.cycle(members).name]
+    return outside, inside
 
 
 def _exact(function: ParameterFunction, primes: Sequence[int], seed: int) -> ExactValues:

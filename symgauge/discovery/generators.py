@@ -64,6 +64,10 @@ class LinkedViews:
     def parts(self) -> tuple[tuple[str, Tensor], ...]:
         return tuple((view.tensor, view.slices.reshape(-1)) for view in self.views)
 
+    @property
+    def tensors(self) -> tuple[str, ...]:
+        return tuple(view.tensor for view in self.views)
+
     def said(self) -> str:
         return ", ".join(view.said() for view in self.views)
 

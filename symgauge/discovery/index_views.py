@@ -34,7 +34,7 @@ class IndexView:
     """The axis of the tensor; None for a list of tensors whose names differ in a number."""
     slices: Tensor
     label: str
-    """How an index is said: "rows 0–3" for index 0 and so on is built from it by :meth:`said`."""
+    """What is numbered: rows, columns, a piece of an axis."""
     outer: int = 1
     inner: int = 1
 
@@ -49,11 +49,10 @@ class IndexView:
 
     def said(self) -> str:
         """The view in words, such as ``q.weight axis 0 (blocks of 4)``."""
-        if self.mode is None:
-            return self.tensor
         shape = [f"blocks of {self.inner}"] if self.inner > 1 else []
         shape += [f"in each of {self.outer}"] if self.outer > 1 else []
-        return f"{self.tensor} {self.label}" + (f" ({', '.join(shape)})" if shape else "")
+        label = self.label.removeprefix("rows").strip() if self.mode is None else self.label
+        return f"{self.tensor} {label}".strip() + (f" ({', '.join(shape)})" if shape else "")
 
     def restricted(self, entries: Tensor, label: str) -> IndexView:
         """The view on those places only at which every slice lies in ``entries`` (positions in θ)."""
@@ -138,8 +137,8 @@ def _lists(where: Mapping[str, Tensor]) -> list[IndexView]:
     found = []
     for (template, _), members in groups.items():
         if len(members) > 1:
-            slices = torch.stack([place.reshape(-1) for _, place in sorted(members, key=lambda m: m[0])])
-            found.append(IndexView(template, None, slices, ""))
+            stack = torch.stack([place.reshape(-1) for _, place in sorted(members, key=lambda m: m[0])])
+            found += [replace(view, mode=None) for view in _factored(template, 0, stack)]
     return found
 
 

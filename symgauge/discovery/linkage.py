@@ -19,8 +19,8 @@ from torch import Tensor
 from symgauge.discovery.index_views import IndexView, moved, swapped
 from symgauge.discovery.sameness import PlainValues, close
 
-_BRANCHES = 12
-"""Partial sets looked at for one view before it is given up."""
+_BRANCHES, _FEW_BRANCHES = 12, 3
+"""Partial sets looked at for one view before it is given up; where all views stay, there are many."""
 Axis = tuple[str, int | None]
 
 
@@ -53,9 +53,11 @@ class Linkage:
     def _settle(self) -> None:
         """Keep the views that alone, everything else symmetric, do nothing; fewer views make a less special point."""
         self._by_axis()
+        self.seeds: list[IndexView] | None = None
+        """Views that do nothing alone where all others are symmetric."""
         while True:
             alive = [view for view in self.views if self.keeps([view], frozenset([view.axis]))]
-            self.alive = alive
+            self.seeds = alive if self.seeds is None else self.seeds
             if self.all_stay or len(alive) == len(self.views):
                 return
             self.views = alive
@@ -90,7 +92,7 @@ class Linkage:
 
     def linked(self, seed: IndexView) -> list[IndexView] | None:
         """A smallest set of views that holds ``seed`` and keeps the function at the generic point, if one is found."""
-        self._left = _BRANCHES
+        self._left = _FEW_BRANCHES if self.all_stay else _BRANCHES
         found = self._grown([seed], frozenset([seed.axis]), [axis for axis in self.axes if axis != seed.axis])
         return None if found is None else self.needed(found)
 

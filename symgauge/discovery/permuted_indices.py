@@ -16,8 +16,10 @@ from symgauge.discovery.sameness import PlainValues, close
 class PermutedIndices:
     """The search at one generic point, in float64; :attr:`found` is what is left to be decided exactly."""
 
-    def __init__(self, values: PlainValues, theta: Tensor, views: dict[int, list[IndexView]], ties: bool) -> None:
-        self.values, self.theta, self.ties = values, theta, ties
+    def __init__(
+        self, values: PlainValues, theta: Tensor, views: dict[int, list[IndexView]], choices: set[int]
+    ) -> None:
+        self.values, self.theta, self.choices = values, theta, choices
         self.outputs = values(theta)
         self.found: list[LinkedViews] = []
         for n in sorted(views, reverse=True):  # what a coarser view does, a finer one may have done
@@ -30,23 +32,25 @@ class PermutedIndices:
 
     def _search(self, views: list[IndexView], pair: tuple[int, int]) -> None:
         link = Linkage(self.values, self.theta, views, pair)
-        fresh = self._add(link, link.alive, pair)
-        if self.ties and fresh:
-            self._add(Linkage(self.values, self.theta, views, pair, all_stay=True), fresh, pair)
+        self._add(link, link.views, pair)
+        seeds = [view for view in link.seeds if view.outer == 1 and not self._known(view, link)]
+        if seeds and any(size % views[0].n == 0 for size in self.choices):
+            link = Linkage(self.values, self.theta, views, pair, all_stay=True)
+            self._add(link, seeds, pair)
 
-    def _add(self, link: Linkage, seeds: Sequence[IndexView], pair: tuple[int, int]) -> list[IndexView]:
-        """Add what is linked to each of these views; returns those that led to nothing."""
-        fruitless = []
+    def _known(self, view: IndexView, link: Linkage) -> bool:
+        return any(
+            view in known.views or known.makes(moved(len(self.theta), [view], link.order)) for known in self.found
+        )
+
+    def _add(self, link: Linkage, seeds: Sequence[IndexView], pair: tuple[int, int]) -> None:
+        """Add what is linked to each of these views."""
         for seed in seeds:
-            swap = link.steps[seed]
-            if any(seed in known.views or known.makes(swap) for known in self.found):
-                continue
-            views = link.linked(seed)
+            views = None if self._known(seed, link) else link.linked(seed)
             if views is None or not self._shows(views, pair):
-                fruitless.append(seed)
-            elif not any(known.makes(moved(len(self.theta), views, link.order)) for known in self.found):
+                continue
+            if not any(known.makes(moved(len(self.theta), views, link.order)) for known in self.found):
                 self.found.append(LinkedViews(views, self._classes(views), len(self.theta)))
-        return fruitless
 
     def _shows(self, views: Sequence[IndexView], pair: tuple[int, int]) -> bool:
         """Whether the function depends on what is exchanged: on an unused row, every permutation is a symmetry."""

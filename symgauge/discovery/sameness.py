@@ -76,12 +76,14 @@ class Operations(TorchDispatchMode):
         super().__init__()
         self.cuts: dict[int, set[int]] = defaultdict(set)
         """Size of an axis → places where it is cut."""
-        self.breaks_ties = False
+        self.choices: set[int] = set()
+        """Sizes of axes along which numbers are chosen by their size."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         name = func._overloadpacket.__name__
-        self.breaks_ties = self.breaks_ties or name in _TIES
+        if name in _TIES:
+            self.choices.update(args[0].shape)
         if name in _CUTS:
             self._cut(name, args, kwargs or {})
         return result

@@ -89,9 +89,10 @@ class _Search:
         self.acceptance.prepare()
         rows.seconds["probing"] += time.perf_counter() - start
         enough = math.ceil(_AT_FIRST * (self.columns + _EXTRA) / rows.per_position)
-        wanted, fruitless = max(2, enough, rows.positions // 2), False
-        while not fruitless and self.rank < self.columns:
-            added, gained = rows.grow(wanted)
+        lacking, idle = max(2, enough, rows.positions // 2), 0
+        while self.rank < self.columns:
+            before = rows.positions
+            added, gained = rows.grow(lacking)
             if self.progress is not None:
                 self.progress(f"prime {self.prime}", self.rank, self.columns)
             if added == 0:
@@ -100,9 +101,16 @@ class _Search:
                 while self.saturated and rows.used and rows.again():
                     pass
                 return
-            fruitless = added >= _EXTRA and not gained
-            spare = min(_SPARE, self.acceptance.available // 4)
-            wanted = max(2, math.ceil(_EXTRA * rows.positions / rows.rows), int(_FURTHER * rows.positions), spare)
+            if gained:
+                spare = min(_SPARE, self.acceptance.available // 4)
+                lacking = max(2, math.ceil(_EXTRA * rows.positions / rows.rows), int(_FURTHER * rows.positions), spare)
+                idle = 0
+                continue
+            # A short search brings less than was asked for: several together make the batch, or all that is left does.
+            lacking, idle = lacking - (rows.positions - before), idle + added
+            if idle >= _EXTRA and (lacking <= 0 or self.acceptance.done):
+                break
+            lacking = max(2, lacking)
         self.saturated = self.rank == self.columns or not self.acceptance.misses_a_token
 
     def cross(self) -> None:

@@ -7,7 +7,7 @@ on which group actions are tested. Every operation is out of place and has a sim
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import torch
 import torch.nn.functional as F
@@ -16,11 +16,22 @@ from torch import Tensor, nn
 from symgauge.architecture import Architecture
 from symgauge.errors import InvalidInput
 from symgauge.layout import Layout, Slot
-from symgauge.model_graph import Attention, FeedForward, Head, LatentAttention, Map, Mixture, Norm, Sublayer, graph_of
+from symgauge.model_graph import (
+    Attention,
+    FeedForward,
+    Head,
+    LatentAttention,
+    Map,
+    Mixture,
+    ModelGraph,
+    Norm,
+    Sublayer,
+    graph_of,
+)
 from symgauge.models.parameters import random_parameters
 from symgauge.models.rotation import rotate
 
-__all__ = ["ReferenceModel", "forward", "random_parameters", "reference_layout"]
+__all__ = ["Evaluation", "ReferenceModel", "forward", "random_parameters", "reference_layout"]
 
 
 def _squared_relu(x: Tensor) -> Tensor:
@@ -46,12 +57,19 @@ def _softcap(x: Tensor, cap: float | None) -> Tensor:
     return x if cap is None else cap * torch.tanh(x / cap)
 
 
-class _Evaluation:
-    """One evaluation of an architecture at given roles; the methods follow the parts of the model graph."""
+class Evaluation:
+    """One evaluation of an architecture at given roles; the methods follow the parts of the model graph.
 
-    def __init__(self, architecture: Architecture, roles: Mapping[str, Tensor]) -> None:
+    ``graph`` takes the place of the architecture's own (a model without its head). Roles are asked for where they are
+    used, so a mapping that reads them then keeps no more than a layer in memory.
+    """
+
+    def __init__(
+        self, architecture: Architecture, roles: Mapping[str, Tensor], graph: ModelGraph | None = None
+    ) -> None:
         self.a = architecture
         self.roles = roles
+        self.graph = graph_of(architecture) if graph is None else graph
 
     def linear(self, x: Tensor, m: Map) -> Tensor:
         """(..., in) → (..., out)."""
@@ -195,8 +213,15 @@ class _Evaluation:
         return stream
 
     def run(self, inputs: Tensor) -> Tensor:
-        graph = graph_of(self.a)
+        for stage in self.stages(inputs):
+            result = stage
+        return result
+
+    def stages(self, inputs: Tensor) -> Iterator[Tensor]:
+        """The stream (B, T, d_model) where layers begin, after each step, and last the model's result."""
+        graph = self.graph
         stream = self.norm(self.embed(inputs) if self.a.is_model else inputs, graph.embedding_norm)
+        yield stream
         for step in graph.steps:
             written = [stream] if self.a.residual else []
             for branch in step.branches:
@@ -205,8 +230,9 @@ class _Evaluation:
                 output = self.norm(output, branch.output_norm)
                 written.append(_scaled(output, self.a.residual_scale))
             stream = self.norm(_total(written), step.stream_norm)
+            yield stream
         stream = self.norm(stream, graph.final_norm)
-        return stream if graph.head is None else self.head(stream, graph.head, graph.tied)
+        yield stream if graph.head is None else self.head(stream, graph.head, graph.tied)
 
 
 def _total(terms: list[Tensor]) -> Tensor:
@@ -248,7 +274,7 @@ def forward(architecture: Architecture, parameters: Mapping[str, Tensor], inputs
         torch.Size([1, 3, 7])
     """
     _check(architecture, parameters, inputs)
-    return _Evaluation(architecture, parameters).run(inputs)
+    return Evaluation(architecture, parameters).run(inputs)
 
 
 def _attribute(role: str) -> str:

@@ -1,0 +1,144 @@
+"""Are two checkpoints one function, by which gauge element, and if not, which tensor breaks it?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from symgauge.checkpoints import Checkpoint, open_checkpoint, stored_model
+from symgauge.comparison.element import Element
+from symgauge.comparison.function import FunctionCheck, check_function, tokens_for
+from symgauge.comparison.mistakes import diagnose
+from symgauge.comparison.pieces import anatomy
+from symgauge.comparison.residuals import Judge, Residual
+from symgauge.comparison.result import Comparison, Verdict
+from symgauge.comparison.scene import scene_of
+from symgauge.comparison.sides import Side, two_sides
+from symgauge.comparison.solving import solve
+
+Source = str | Path | nn.Module | Mapping[str, Tensor] | Checkpoint
+_LADDER = 2 * 10**8
+"""Parameters up to which the element's action is repeated at two precisions without being asked."""
+
+
+def compare(
+    first: Source, second: Source, *, config: Mapping[str, Any] | None = None, tokens: Tensor | None = None,
+    function: bool = True, seed: int = 0, progress: Callable[[str, float], None] | None = None,
+) -> Comparison:  # fmt: skip
+    """Whether two checkpoints are one function up to the symmetries of their architecture, and by which element.
+
+    Every tensor of ``first`` is moved by the element found and held against that of ``second``; what may be left is
+    rounding at the precision stored. Then both are run on ``tokens`` (B, T), or random ones, in float64.
+
+    Args:
+        first, second: what :func:`symgauge.checkpoints.open_checkpoint` opens.
+        config: fields of a ``config.json``, for checkpoints without one; that of the other is taken otherwise.
+        function: whether to run the models; without it tensors alone decide.
+
+    Raises :class:`InvalidInput` for what is no checkpoint, has entries that are not finite, or has another
+    architecture; :class:`UnsupportedModel` for families without an adapter.
+
+    Example:
+        >>> import symgauge
+        >>> from symgauge.models.huggingface import tiny
+        >>> model, other = tiny("llama", 2), tiny("llama", 2)
+        >>> with __import__("torch").no_grad():
+        ...     gain = other.model.norm.weight.clone()
+        ...     _ = other.lm_head.weight.mul_(gain), other.model.norm.weight.fill_(1.0)
+        ...
+        >>> symgauge.compare(model, other).verdict
+        'equal'
+    """
+    opened = [open_checkpoint(source) for source in (first, second)]
+    configs = [dict(config) if config is not None else one.config for one in opened]
+    shared = configs[0] or configs[1]
+    models = [stored_model(one, its or shared) for one, its in zip(opened, configs, strict=True)]
+    a, b, computed = two_sides(*models)
+    judge, element = Judge(a, b, anatomy(a)), Element()
+    residuals: list[Residual] = []
+    steps = len(judge.anatomy.pieces) + 1
+    with torch.no_grad():
+        for done, (name, found) in enumerate(solve(judge, element)):
+            residuals += found
+            if progress is not None:
+                progress(name, (done + 1) / steps)
+        residuals += _others(judge)
+        ran = _run(judge, element, residuals, tokens, seed, progress) if function and a.architecture.is_model else None
+        return _concluded(judge, element, residuals, computed, ran)
+
+
+def _others(judge: Judge) -> list[Residual]:
+    """Tensors of no role (a pooler), which are compared as they are, under the names that both have."""
+    mine, theirs = (side.model for side in (judge.a, judge.b))
+    found = []
+    for name in theirs.others:
+        if name in mine.checkpoint and mine.checkpoint.shape(name) == theirs.checkpoint.shape(name):
+            found.append(judge.alone(name, mine.checkpoint.read(name), theirs.checkpoint.read(name)))
+    return found
+
+
+def _run(
+    judge: Judge, element: Element, residuals: list[Residual], tokens: Tensor | None, seed: int,
+    progress: Callable[[str, float], None] | None,
+) -> FunctionCheck:  # fmt: skip
+    a, b = judge.a, judge.b
+    small = a.graph.parameters <= _LADDER and not any(r.level == "unexplained" for r in residuals)
+    return check_function(
+        a, b, judge.anatomy, element, residuals, tokens_for(a, tokens, seed), ladder=small, progress=progress
+    )
+
+
+def _concluded(
+    judge: Judge, element: Element, residuals: list[Residual], computed: tuple[str, ...], ran: FunctionCheck | None
+) -> Comparison:
+    broken = next((r for r in residuals if r.level == "unexplained"), None)
+    lowest = max((r for r in residuals if r.level == "stored"), key=lambda r: r.stored, default=None)
+    notes = _notes(judge.a, judge.b)
+    unties = judge.a.model.architecture.tied and not judge.b.model.architecture.tied
+
+    def made(verdict: Verdict, tensor: str | None, reason: str) -> Comparison:
+        return Comparison(verdict, tensor, reason, element, tuple(residuals), ran, notes, unties)
+
+    if computed:
+        return made("different", None, f"the configurations compute differently: {_told(judge, computed)}")
+    if broken is not None and ran is not None and ran.equal and _all_seen(judge, residuals):
+        return made("equal", None, f"both give the same logits to rounding ({ran.logits:.2g}), by a map that is none of the "
+                    f"known symmetries: {broken.tensor} differs by {broken.value:.2g}")  # fmt: skip
+    if broken is not None:
+        found = diagnose(scene_of(judge, element, broken)) if broken.role in judge.b.graph.shapes else None
+        sentence = "it belongs to no part that has a gauge" if found is None else found.reason
+        tensor = broken.tensor if found is None or found.tensor is None else found.tensor
+        allowed = max(broken.exact, broken.stored)
+        return made(
+            "different", tensor, f"{sentence} (differs by {broken.value:.2g} of its size, allowed {allowed:.2g})"
+        )
+    if ran is not None and ran.logits > max(ran.allowed, ran.exact):
+        return made("different", None, f"all tensors agree, yet the logits differ by {ran.logits:.2g}, where rounding may "
+                    f"cause {ran.allowed:.2g}")  # fmt: skip
+    if lowest is not None:
+        return made("equal-to-stored-precision", None, f"all tensors agree to the noise of {lowest.precision}: "
+                    f"{lowest.value:.2g} of {lowest.tensor}, where {lowest.stored:.2g} may be")  # fmt: skip
+    worst = max(residuals, key=lambda r: r.value / r.exact)
+    return made("equal", None, f"all tensors agree to rounding, {worst.value:.2g} of {worst.tensor} at most")
+
+
+def _all_seen(judge: Judge, residuals: list[Residual]) -> bool:
+    """Whether a few tokens show all of what is unexplained: no row of a table, no expert or neuron that may be silent."""
+    silent = (*judge.anatomy.tables, ".experts.", *((".ff.",) if "relu" in judge.a.architecture.activation else ()))
+    return not any(part in r.role for r in residuals if r.level == "unexplained" for part in silent)
+
+
+def _told(judge: Judge, fields: tuple[str, ...]) -> str:
+    a, b = (side.model.architecture for side in (judge.a, judge.b))
+    short = {"rotary": "the rotary frequencies", "rotary_by_layer": "the rotary frequencies"}
+    return "; ".join(short.get(name, f"{name} is {getattr(a, name)!r} and {getattr(b, name)!r}") for name in fields)
+
+
+def _notes(a: Side, b: Side) -> tuple[str, ...]:
+    lacking = [name for name in b.model.others if name not in a.model.checkpoint]
+    lacking += [name for name in a.model.others if name not in b.model.checkpoint]
+    return (f"not compared, for only one of the two has it: {', '.join(sorted(lacking)[:4])}",) if lacking else ()

@@ -1,0 +1,114 @@
+"""An element of a whole model's gauge group: what was done to a checkpoint, as named tensors in a small file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from symgauge.algorithms import GaugeElement
+from symgauge.atomic import write_bytes
+from symgauge.errors import InvalidFile
+from symgauge.models.huggingface.config_file import one_line
+from symgauge.reading import check_file
+
+_FORMAT = "symgauge element 1"
+_PARTS = ("query_key", "value_output", "heads", "key_shift", "value_shift")
+
+
+@dataclass(frozen=True, eq=False)
+class Element:
+    """Tensors by name. In the order in which they act:
+
+    - ``stream``: the map T (d_model, d_model) of the residual stream, after all norm gains went into what reads them;
+    - ``<attention>.query_key`` A, ``.value_output`` C, ``.heads``, ``.key_shift``, ``.value_shift``: as in
+      :class:`symgauge.algorithms.GaugeElement`;
+    - ``<feed-forward>.order``, ``.factors``: neuron i is the old neuron order[i], its input scaled by factors[i];
+    - ``<feed-forward>.experts``: expert i is the old expert experts[i];
+    - ``<role>.mean``: what is added along **1**, where a LayerNorm does not see it;
+    - ``<table>.constant``: what is added to every row of a table, and taken from those of another;
+    - ``<norm>.gain``, ``.offset``: the norm as it is afterwards; its readers are divided by the gain again.
+
+    What is not named stays as it is.
+    """
+
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+
+    def attention(self, name: str) -> GaugeElement | None:
+        """The part that acts on an attention layer, or None."""
+        if f"{name}.heads" not in self.tensors:
+            return None
+        found = {part: self.tensors.get(f"{name}.{part}") for part in _PARTS}
+        return GaugeElement(**found)  # type: ignore[arg-type]
+
+    def put_attention(self, name: str, element: GaugeElement) -> None:
+        for part in _PARTS:
+            tensor = getattr(element, part)
+            if tensor is not None:
+                self.tensors[f"{name}.{part}"] = tensor
+
+    def described(self) -> dict[str, str]:
+        """What moves, in words, by name; parts that are the identity are left out."""
+        found: dict[str, str] = {}
+        for name, x in self.tensors.items():
+            kind = name.rsplit(".", 1)[-1]
+            if name == "stream":
+                from symgauge.comparison.stream import described
+
+                found[name] = described(x)
+            elif kind in ("query_key", "value_output"):
+                eye = torch.eye(x.shape[-1], dtype=x.dtype)
+                moved = [j for j in range(len(x)) if not torch.allclose(x[j], eye, atol=1e-9)]
+                if moved:
+                    found[name] = (
+                        f"{len(moved)} of {len(x)} groups, condition ≤ {float(torch.linalg.cond(x).max()):.3g}"
+                    )
+            elif kind in ("heads", "order", "experts"):
+                count = int((x != torch.arange(len(x))).sum())
+                if count:
+                    found[name] = f"{count} of {len(x)} renumbered"
+            elif kind == "factors":
+                if not torch.equal(x, torch.ones_like(x)):
+                    found[name] = f"factors {float(x.min()):.3g} to {float(x.max()):.3g}"
+            elif kind in ("gain", "offset"):
+                found[name] = "folded" if torch.equal(x, torch.full_like(x, float(kind == "gain"))) else "as in B"
+            elif bool((x != 0).any()):
+                found[name] = f"moved by {float(torch.linalg.vector_norm(x)):.3g}"
+        return found
+
+    @property
+    def condition(self) -> float:
+        """The largest condition number of its matrices."""
+        matrices = [
+            x for name, x in self.tensors.items() if name.endswith(("query_key", "value_output")) or name == "stream"
+        ]
+        return max((float(torch.linalg.cond(x).max()) for x in matrices), default=1.0)
+
+
+def save_element(element: Element, path: str | Path, about: Mapping[str, Any]) -> None:
+    """Write it as safetensors; ``about`` says what it acts on."""
+    from safetensors.torch import save
+
+    tensors = {name: x.contiguous() for name, x in element.tensors.items()}
+    write_bytes(path, save(tensors, metadata={"format": _FORMAT, "about": json.dumps(dict(about))}))
+
+
+def load_element(path: str | Path) -> tuple[Element, dict[str, Any]]:
+    """The element in a file and what it acts on. Raises :class:`InvalidFile` for other files."""
+    from safetensors import SafetensorError, safe_open
+
+    check_file(path)
+    try:
+        with safe_open(path, framework="pt") as file:
+            about = file.metadata() or {}
+            if about.get("format") != _FORMAT:
+                raise InvalidFile(f"{path}: holds no element; `symgauge compare A B --element FILE` writes one")
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (it is no mapping)
+    except SafetensorError as error:
+        raise InvalidFile(f"{path}: is no whole safetensors file: {one_line(error, 100)}") from error
+    return Element(tensors), json.loads(about["about"])

@@ -1,0 +1,189 @@
+"""The two functions themselves: streams after every layer and logits, in float64, one layer's weights in memory."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from symgauge.comparison.acting import moved_by
+from symgauge.comparison.element import Element
+from symgauge.comparison.pieces import Anatomy, Normal, bias_of, normal
+from symgauge.comparison.residuals import Residual
+from symgauge.comparison.rounding import SAFETY
+from symgauge.comparison.sides import Side
+from symgauge.model_graph import graph_of
+from symgauge.models.reference import Evaluation
+
+Read = Callable[[str], Tensor]
+_SHAPE = (2, 12)
+"""Sequences and tokens of the random input."""
+
+
+@dataclass(frozen=True)
+class FunctionCheck:
+    """Relative differences of the two functions on some tokens.
+
+    ``layers`` are those of the streams up to the map found, from the embedding on; ``logits`` that of the result;
+    ``allowed`` is what rounding of the weights at the precision stored may cause, and ``exact`` at that of the
+    arithmetic, both measured by shaking the weights. ``float32`` and ``float64`` are the differences between A and the
+    image of A under the element, at two precisions: rounding falls by eight orders, a mistake does not.
+    """
+
+    tokens: int
+    layers: tuple[float, ...]
+    logits: float
+    allowed: float
+    exact: float
+    float32: float | None = None
+    float64: float | None = None
+
+    @property
+    def equal(self) -> bool:
+        """Whether the functions agree to rounding of the arithmetic, whatever their weights are."""
+        return self.logits <= self.exact
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain data."""
+        return {"tokens": self.tokens, "layers": list(self.layers), "logits": self.logits, "allowed": self.allowed,
+                "float32": self.float32, "float64": self.float64}  # fmt: skip
+
+
+class _Roles(Mapping[str, Tensor]):
+    """Roles as a run sees them: read through ``read`` and changed by ``change``."""
+
+    def __init__(self, side: Side, read: Read, change: Callable[[str, Tensor], Tensor] | None = None) -> None:
+        self._names, self._read, self._change = side.graph.shapes, read, change
+
+    def __getitem__(self, role: str) -> Tensor:
+        found = self._read(role)
+        return found if self._change is None else self._change(role, found)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+class _Layer:
+    """What several runs read in one layer, read once."""
+
+    def __init__(self, read: Read) -> None:
+        self._read = read
+        self._known: dict[str, Tensor] = {}
+
+    def __call__(self, role: str) -> Tensor:
+        if role not in self._known:
+            self._known[role] = self._read(role)
+        return self._known[role]
+
+    def over(self) -> None:
+        self._known.clear()
+
+
+def tokens_for(side: Side, given: Tensor | None, seed: int) -> Tensor:
+    """Token ids (B, T): those given, or random ones."""
+    if given is not None:
+        return given
+    a = side.architecture
+    generator = torch.Generator().manual_seed(seed)
+    length = min(_SHAPE[1], a.context) if a.position_table else _SHAPE[1]
+    return torch.randint(0, a.vocabulary, (_SHAPE[0], length), generator=generator)
+
+
+def _difference(x: Tensor, y: Tensor) -> float:
+    return float(torch.linalg.vector_norm(x.double() - y.double()) / torch.linalg.vector_norm(y.double()).clamp_min(1e-300))
+
+
+def check_function(
+    a: Side, b: Side, anatomy: Anatomy, element: Element, residuals: list[Residual], ids: Tensor, *, ladder: bool,
+    progress: Callable[[str, float], None] | None = None,
+) -> FunctionCheck:  # fmt: skip
+    """Run both models on token ids (B, T), layer by layer side by side, and B again with its weights shaken.
+
+    With ``ladder`` also A and its image under the element, in float32 and float64.
+    """
+    stored = {r.role: max(r.stored, r.exact) / SAFETY for r in residuals}
+    exact = {r.role: r.exact / SAFETY for r in residuals}
+    mine, theirs = _Layer(a.read), _Layer(b.read)
+    runs = [_stages(a, mine, ids), *(_stages(b, theirs, ids, change) for change in (None, _shaken(stored), _shaken(exact)))]
+    layers = [mine, theirs]
+    if ladder:
+        moved, read = _image(a, anatomy, element)
+        image = _Layer(read)
+        layers.append(image)
+        runs += [_stages(s, r, ids, c) for c in (_to_float32, None) for s, r in ((a, mine), (moved, image))]
+    t, count = element.tensors["stream"], len(a.graph.steps) + 2
+    differences: list[float] = []
+    results: tuple[Tensor, ...] = ()
+    for done, results in enumerate(zip(*runs, strict=True)):
+        for layer in layers:
+            layer.over()
+        if progress is not None:
+            progress("both functions", (done + 1) / count)
+        if done < count - 1:
+            differences.append(_difference(_seen(results[0] @ t, anatomy), _seen(results[1], anatomy)))
+    one, two, shaken, slightly = results[:4]
+    floor = 2.0**-47
+    return FunctionCheck(
+        ids.numel(), tuple(differences), _difference(one, two), SAFETY * max(_difference(shaken, two), floor),
+        SAFETY * max(_difference(slightly, two), floor),
+        *((_difference(results[5], results[4]), _difference(results[7], results[6])) if ladder else ()),
+    )  # fmt: skip
+
+
+def _stages(
+    side: Side, read: Read, ids: Tensor, change: Callable[[str, Tensor], Tensor] | None = None
+) -> Iterator[Tensor]:
+    return Evaluation(side.architecture, _Roles(side, read, change), side.graph).stages(ids)
+
+
+def _to_float32(role: str, x: Tensor) -> Tensor:
+    return x.float()
+
+
+def _shaken(sizes: Mapping[str, float]) -> Callable[[str, Tensor], Tensor]:
+    """Every weight changed at random by about its rounding."""
+    generator = torch.Generator().manual_seed(0)
+
+    def change(role: str, x: Tensor) -> Tensor:
+        return x * (1 + sizes.get(role, 2.0**-47) * torch.randn(x.shape, generator=generator, dtype=x.dtype))
+
+    return change
+
+
+def _seen(stream: Tensor, anatomy: Anatomy) -> Tensor:
+    """The part of a stream that its readers see."""
+    return stream - stream.mean(-1, keepdim=True) if set(anatomy.tables) & anatomy.centred else stream
+
+
+def _image(side: Side, anatomy: Anatomy, element: Element) -> tuple[Side, Read]:
+    """A's image under the element as a model of its own: gains one, offsets zero, a bias in every map."""
+    fields = ("query_bias", "key_bias", "value_bias", "ff_bias", "head_bias")
+    biased = {name: side.architecture.norm_offset or getattr(side.architecture, name) for name in fields}
+    architecture = side.architecture.replace(**biased)
+    graph = graph_of(architecture)
+    if side.graph.head is None:
+        graph = dataclasses.replace(graph, head=None)
+    owners = {role: piece for piece in anatomy.pieces for role in (*piece.roles, *(bias_of(m) for m in piece.readers))}
+    cache: dict[str, Normal] = {}
+
+    def read(role: str) -> Tensor:
+        if role in anatomy.tables:
+            return side.read(role) @ element.tensors["stream"]
+        piece = owners.get(role)
+        if piece is None:  # a bias that is there because others are
+            return torch.zeros(graph.shapes[role], dtype=torch.float64)
+        if piece.norm is not None and role in (piece.norm.gain, piece.norm.offset):
+            return torch.full((piece.norm.width,), float(role == piece.norm.gain), dtype=torch.float64)
+        if piece.name not in cache:
+            cache.clear()
+            cache[piece.name] = moved_by(element, normal(side, piece, anatomy), piece, side, anatomy)
+        found = cache[piece.name].roles.get(role)
+        return torch.zeros(graph.shapes[role], dtype=torch.float64) if found is None else found
+
+    return dataclasses.replace(side, architecture=architecture, graph=graph), read

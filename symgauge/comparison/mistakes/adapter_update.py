@@ -1,0 +1,37 @@
+"""A difference of low rank, as a merged adapter leaves."""
+
+import torch
+
+from symgauge.comparison.scene import Diagnosis, Scene
+
+
+def recognise(scene: Scene) -> Diagnosis | None:
+    difference = _matrix(scene)
+    if difference is None or min(difference.shape) < 4:
+        return None
+    values = torch.linalg.svdvals(difference)
+    allowed = max(scene.residual.exact, scene.residual.stored) * float(scene.found().norm())
+    left = values.square().flip(0).cumsum(0).flip(0).sqrt()
+    rank = int((left > allowed).sum()) or _sticking_out(values, *difference.shape)
+    if 0 < rank <= len(values) // 4 or (0 < rank <= len(values) // 2 and rank <= 2):
+        return Diagnosis(f"differs by an update of rank {rank}, as a merged adapter leaves")
+    return None
+
+
+def _sticking_out(values: torch.Tensor, m: int, n: int) -> int:
+    """Singular values above those of a random matrix that is as large as the rest."""
+    rank = 0
+    while rank < len(values):
+        size = float(values[rank:].square().sum().sqrt()) / (m * n) ** 0.5
+        if values[rank] <= 1.5 * size * (m**0.5 + n**0.5):
+            break
+        rank += 1
+    return rank
+
+
+def _matrix(scene: Scene) -> torch.Tensor | None:
+    """The difference as one matrix: heads side by side."""
+    difference = scene.found() - scene.expected()
+    if difference.dim() == 3:
+        return difference.flatten(0, 1) if ".output." in scene.role else difference.transpose(0, 1).flatten(1)
+    return difference if difference.dim() == 2 else None

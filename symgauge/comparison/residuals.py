@@ -1,0 +1,153 @@
+"""What is left of each tensor's difference once the element found has acted, against what rounding may leave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from symgauge.comparison.heads import attention_of, into_roles
+from symgauge.comparison.pieces import Anatomy, Normal, Piece
+from symgauge.comparison.rounding import SAFETY, Precision, looks_like_rounding, precision_of
+from symgauge.comparison.sides import Side
+from symgauge.model_graph import Attention, Mixture
+
+Level = Literal["exact", "stored", "unexplained"]
+
+
+@dataclass(frozen=True)
+class Residual:
+    """‖moved A − B‖ / ‖B‖ of one role, and what it may be.
+
+    ``exact`` is allowed for arithmetic as fine as the storage (float32 at the coarsest), ``stored`` for a storage
+    coarser than that. ``level`` says within which of the two it lies.
+    """
+
+    role: str
+    tensor: str
+    value: float
+    exact: float
+    stored: float
+    precision: str
+    level: Level
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain data."""
+        return {"tensor": self.tensor, "residual": self.value, "allowed": max(self.exact, self.stored),
+                "precision": self.precision, "level": self.level}  # fmt: skip
+
+
+class Judge:
+    """Measures residuals, with the precision of every stored tensor looked up once."""
+
+    def __init__(self, a: Side, b: Side, anatomy: Anatomy) -> None:
+        self.a, self.b, self.anatomy = a, b, anatomy
+        self._known: dict[tuple[int, str], Precision] = {}
+        for side in (a, b):
+            side.model.roles.watch = partial(self._note, side)
+
+    def _note(self, side: Side, parameter: str, tensor: Tensor) -> None:
+        key = (id(side), parameter)
+        if key not in self._known:
+            dtype = side.model.checkpoint.dtype(side.model.stored[parameter])
+            self._known[key] = precision_of(tensor, dtype)
+
+    def precision(self, side: Side, role: str) -> Precision | None:
+        """What a role is stored in; None for biases that a side has not."""
+        source = side.source(role)
+        if source is None:
+            return None
+        key = (id(side), side.model.parameter_of(source))
+        if key not in self._known:
+            side.read(role)
+        return self._known[key]
+
+    def allowed(self, role: str, length: int, made_of: tuple[str, ...] = ()) -> tuple[float, float, str]:
+        """Allowed residuals (exact, stored) before amplification, and the coarsest precision on either side."""
+        coarsest = Precision("float64", 0.0, 2.0**-53)
+        unit, square = 0.0, 0.0
+        for r in (role, *made_of):
+            both = [p for side in (self.a, self.b) if (p := self.precision(side, r)) is not None]
+            noise = max((p.noise for p in both if p.low), default=0.0)
+            square += noise**2
+            unit = max([unit, *(p.unit for p in both)])
+            coarsest = max([coarsest, *both], key=lambda p: p.noise)
+        unit = unit or 2.0**-47
+        return SAFETY * unit * max(length, 4) ** 0.5, SAFETY * square**0.5, coarsest.name
+
+    def residual(
+        self, role: str, moved: Tensor, target: Tensor, scale: float = 0.0, made_of: tuple[str, ...] = (),
+        amplified: float = 1.0,
+    ) -> Residual:  # fmt: skip
+        """The residual of one role; ``made_of`` are further roles whose rounding enters."""
+        difference = moved - target
+        size = max(float(torch.linalg.vector_norm(target)), scale)
+        if size == 0:
+            size = float(torch.linalg.vector_norm(moved)) or 1.0
+        value = float(torch.linalg.vector_norm(difference)) / size
+        exact, stored, precision = self.allowed(role, _length(target), made_of)
+        exact, stored = exact * amplified, stored * amplified
+        level: Level = "unexplained"
+        if value <= exact:
+            level = "exact"
+        elif value <= stored and looks_like_rounding(difference):
+            level = "stored"
+        return Residual(role, self.b.name(role), value, exact, stored, precision, level)
+
+    def alone(self, name: str, mine: Tensor, theirs: Tensor) -> Residual:
+        """The residual of a tensor that no element moves."""
+        both = [precision_of(x, s.model.checkpoint.dtype(name)) for x, s in ((mine, self.a), (theirs, self.b))]
+        exact = SAFETY * max(p.unit for p in both) * max(_length(theirs), 4) ** 0.5
+        stored = SAFETY * max((p.noise for p in both if p.low), default=0.0)
+        value = float(torch.linalg.vector_norm(mine - theirs) / torch.linalg.vector_norm(theirs).clamp_min(1e-300))
+        level: Level = "exact" if value <= exact else "stored" if value <= stored else "unexplained"
+        return Residual(name, name, value, exact, stored, max(both, key=lambda p: p.noise).name, level)
+
+    def of_piece(self, piece: Piece, moved: Normal, target: Normal, amplified: dict[str, float]) -> list[Residual]:
+        """The residuals of a piece, in the order in which a token meets its tensors."""
+        moved, target = self.seen(piece, moved), self.seen(piece, target)
+        through = () if piece.norm is None else tuple(r for r in (piece.norm.gain, piece.norm.offset) if r is not None)
+        readers = {m.weight for m in piece.readers}
+        order = [role for role in piece.roles if role in target.roles]
+        order += [role for role in target.roles if role not in order]
+        found = []
+        for role in order:
+            made_of = through if role in readers or role not in self.b.graph.shapes else ()
+            if role.endswith(".bias"):
+                weight = role.replace(".bias", ".weight")
+                made_of = (weight, *through) if weight in readers else (weight,)
+                if ".attention.output." in role:
+                    made_of = (
+                        *made_of,
+                        role.replace("output", "value"),
+                        role.replace("output.bias", "value.weight"),
+                        *through,
+                    )  # noqa: E501
+            scale = max(moved.scale.get(role, 0.0), target.scale.get(role, 0.0))
+            found.append(
+                self.residual(role, moved.roles[role], target.roles[role], scale, made_of, amplified.get(role, 1.0))
+            )
+        return found
+
+    def seen(self, piece: Piece, x: Normal) -> Normal:
+        """A piece without what its function does not depend on: free biases, a common shift of a softmax router."""
+        roles, scale = dict(x.roles), dict(x.scale)
+        for s in piece.sublayers:
+            if isinstance(s, Attention):
+                p = attention_of(roles, s, self.b.architecture)
+                if p.value_bias is not None and p.output_bias is not None and s.output.bias is not None:
+                    written = p.value_bias.abs().unsqueeze(-2) @ p.replace(output=p.output.abs()).grouped_output()
+                    scale[s.output.bias] = float(p.output_bias.norm() + written.norm())
+                roles |= into_roles(p.without_free_biases(), s)
+            elif isinstance(s, Mixture) and self.b.architecture.experts.routing == "softmax":  # type: ignore[union-attr]
+                router = roles[s.router.weight]
+                roles[s.router.weight] = router - router.mean(-1, keepdim=True)
+        return Normal(roles, scale)
+
+
+def _length(x: Tensor) -> int:
+    """Terms of the sums that made a tensor."""
+    return max(x.shape[-2:]) if x.dim() > 1 else len(x)

@@ -1,0 +1,187 @@
+"""The element that takes one model to the other, found piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from symgauge.algorithms import IllConditioned
+from symgauge.comparison.acting import act, feed_forwards, in_new_stream, moved_by, name_of, renumbered_experts
+from symgauge.comparison.element import Element
+from symgauge.comparison.heads import amplification, attention_of, solve_heads
+from symgauge.comparison.neurons import feed_forward_of, match_rows, solve_neurons
+from symgauge.comparison.pieces import Anatomy, Normal, Piece, normal
+from symgauge.comparison.residuals import Judge, Residual
+from symgauge.comparison.sides import Side
+from symgauge.comparison.stream import candidates, is_identity
+from symgauge.model_graph import Attention, Mixture
+
+
+def solve_stream(judge: Judge) -> tuple[Tensor, list[Residual]]:
+    """The map of the stream that explains most of the tables and the unembedding, and the tables' residuals."""
+    a, b, anatomy = judge.a, judge.b, judge.anatomy
+    if not anatomy.tables:
+        return torch.eye(a.architecture.d_model, dtype=torch.float64), []
+    ins = [_tables(side, anatomy) for side in (a, b)]
+    outs = _ends(judge)
+    best: tuple[int, float, Tensor, list[Residual]] | None = None
+    stacked = [torch.cat([*tables.values()]) for tables in ins]
+    for t in candidates(anatomy, (stacked[0], stacked[1]), outs):
+        found = _table_residuals(judge, ins[0], ins[1], t)
+        far = found if outs is None else [*found, _end_residual(judge, outs, t)]
+        score = sum(r.level == "unexplained" for r in far), sum(r.value for r in far)
+        if best is None or score < best[:2]:
+            best = (*score, t, found)
+        if score[0] == 0:
+            break
+    assert best is not None
+    return best[2], best[3]
+
+
+def _tables(side: Side, anatomy: Anatomy) -> dict[str, Tensor]:
+    found = {role: side.read(role) for role in anatomy.tables}
+    return {role: x - x.mean(-1, keepdim=True) if role in anatomy.centred else x for role, x in found.items()}
+
+
+def _table_residuals(judge: Judge, mine: dict[str, Tensor], theirs: dict[str, Tensor], t: Tensor) -> list[Residual]:
+    """Of all tables; a constant may have moved from the positions' and types' to the tokens'."""
+    plain = [judge.residual(role, x @ t, theirs[role]) for role, x in mine.items()]
+    if len(mine) == 1 or all(r.level != "unexplained" for r in plain):
+        return plain
+    mine, theirs = _without_constants(mine), _without_constants(theirs)
+    shifted = [judge.residual(role, x @ t, theirs[role], made_of=tuple(mine)) for role, x in mine.items()]
+    return shifted if all(r.level != "unexplained" for r in shifted) else plain
+
+
+def note_tables(judge: Judge, element: Element) -> None:
+    """Constants that went from one table to another, and what no LayerNorm sees of the rows."""
+    t = element.tensors["stream"]
+    for role in judge.anatomy.tables:
+        difference = judge.b.read(role) - judge.a.read(role) @ t
+        if role in judge.anatomy.centred:
+            mean = difference.mean(-1)
+            if float(mean.abs().max()) > 1e-9 * float(judge.b.read(role).abs().max()):
+                element.tensors[f"{role}.mean"] = mean
+            difference = difference - mean.unsqueeze(-1)
+        constant = difference.mean(0)
+        if len(judge.anatomy.tables) > 1 and float((difference - constant).norm()) < 1e-3 * float(difference.norm()):
+            element.tensors[f"{role}.constant"] = constant
+
+
+def _without_constants(tables: dict[str, Tensor]) -> dict[str, Tensor]:
+    means = {role: x.mean(0) for role, x in tables.items() if role != "token_table"}
+    found = {role: x - means[role] if role in means else x for role, x in tables.items()}
+    found["token_table"] = found["token_table"] + torch.stack([*means.values()]).sum(0)
+    return found
+
+
+def _end_piece(anatomy: Anatomy) -> Piece | None:
+    """The unembedding, if it reads the stream through nothing but a norm."""
+    last = anatomy.pieces[-1] if anatomy.pieces else None
+    through_head = last is not None and last.norm is not None and last.norm.gain.startswith("head.")
+    return last if last is not None and last.name == "unembedding" and not through_head else None
+
+
+def _ends(judge: Judge) -> tuple[Tensor, Tensor] | None:
+    piece = _end_piece(judge.anatomy)
+    if piece is None or not judge.anatomy.permutable:
+        return None
+    role = piece.readers[0].weight
+    one, two = (normal(side, piece, judge.anatomy).roles[role] for side in (judge.a, judge.b))
+    return one, two
+
+
+def _end_residual(judge: Judge, outs: tuple[Tensor, Tensor], t: Tensor) -> Residual:
+    inverse = torch.linalg.inv(t) if judge.anatomy.stream == "any" else t.mT
+    piece = _end_piece(judge.anatomy)
+    assert piece is not None
+    through = () if piece.norm is None else (piece.norm.gain,)
+    return judge.residual(piece.readers[0].weight, inverse @ outs[0], outs[1], made_of=through)
+
+
+def solve_piece(judge: Judge, piece: Piece, element: Element) -> list[Residual]:
+    """Find the heads, neurons and experts of a piece, note them in ``element``, and measure what is left."""
+    anatomy = judge.anatomy
+    own = normal(judge.a, piece, anatomy)
+    mine = in_new_stream(own, piece, element.tensors["stream"], anatomy.stream != "any")
+    residuals = solve_normal(judge, piece, element, mine, normal(judge.b, piece, anatomy))[1]
+    note_norms(judge, piece, element)
+    return residuals
+
+
+def note_norms(judge: Judge, piece: Piece, element: Element) -> None:
+    """What no function sees of B and an image of A should have all the same: gains and offsets that were folded, and
+    what LayerNorms do not let through."""
+    norms = [] if piece.norm is None else [piece.norm]
+    norms += [n for s in piece.sublayers if isinstance(s, Attention) for n in (s.query_norm, s.key_norm) if n is not None]
+    still = is_identity(element.tensors["stream"])
+    for role in [r for n in norms for r in (n.gain, n.offset) if r is not None]:
+        mine, theirs = judge.a.read(role), judge.b.read(role)
+        if not (still and torch.equal(mine, theirs)):
+            element.tensors[role] = theirs
+    read_through_mean = piece.norm is not None and piece.norm.kind == "layer"
+    unseen = {m.weight: -2 for m in piece.readers} if read_through_mean else {}
+    unseen |= {role: -1 for m in piece.writers for role in (m.weight, m.bias) if role in judge.anatomy.centred and role}
+    if not unseen:
+        return
+    moved = moved_by(element, normal(judge.a, piece, judge.anatomy, centred=False), piece, judge.a, judge.anatomy)
+    theirs_raw = normal(judge.b, piece, judge.anatomy, centred=False)
+    for role, axis in unseen.items():
+        shift = (theirs_raw.roles[role] - moved.roles[role]).mean(axis)
+        if float(shift.abs().max()) > 1e-9 * float(theirs_raw.roles[role].abs().max()):
+            element.tensors[f"{role}.mean"] = shift
+
+
+def solve_normal(
+    judge: Judge, piece: Piece, element: Element, mine: Normal, theirs: Normal
+) -> tuple[Normal, list[Residual]]:
+    """The same for a piece of A whose stream is B's: the piece moved, and the residuals."""
+    a, before = judge.a, set(element.tensors)
+    amplified: dict[str, float] = {}
+    for s in piece.sublayers:
+        if isinstance(s, Attention):
+            one, two = (attention_of(x.roles, s, a.architecture) for x in (mine, theirs))
+            exact, stored, _ = judge.allowed(s.query.weight, a.architecture.d_model)
+            found = solve_heads(one, two, a.architecture, max(exact, stored))
+            element.put_attention(name_of(s), found)
+            for part, factor in amplification(one, found).items():
+                amplified[getattr(s, part).weight] = factor
+        elif isinstance(s, Mixture):
+            rows = [x.roles[s.router.weight] for x in (mine, theirs)]
+            rows = [(r - r.mean(-1, keepdim=True)).mT for r in rows]
+            element.tensors[f"{name_of(s)}.experts"] = match_rows(rows[0], rows[1])
+    shuffled = dict(mine.roles)
+    for s in piece.sublayers:
+        if isinstance(s, Mixture):
+            shuffled |= renumbered_experts(shuffled, s, element.tensors[f"{name_of(s)}.experts"])
+    for f in feed_forwards(piece):
+        one_f, two_f = (feed_forward_of(r, f, a.architecture.activation) for r in (shuffled, theirs.roles))
+        order, factors = solve_neurons(one_f, two_f)
+        element.tensors.update({f"{name_of(f)}.order": order, f"{name_of(f)}.factors": factors})
+    try:
+        moved = act(element, mine, piece, a)
+    except IllConditioned:
+        moved = mine
+    residuals = judge.of_piece(piece, moved, theirs, amplified)
+    plain = judge.of_piece(piece, mine, theirs, {})
+    if _unexplained(residuals) and _unexplained(plain) <= _unexplained(residuals):
+        # What moves nothing explains as much; a matching of what does not correspond would only hide what differs.
+        for name in element.tensors.keys() - before:
+            del element.tensors[name]
+        return mine, plain
+    return moved, residuals
+
+
+def _unexplained(residuals: list[Residual]) -> int:
+    return sum(r.level == "unexplained" for r in residuals)
+
+
+def solve(judge: Judge, element: Element) -> Iterator[tuple[str, list[Residual]]]:
+    """Names of the steps and their residuals, as they are found; ``element`` is filled on the way."""
+    element.tensors["stream"], tables = solve_stream(judge)
+    note_tables(judge, element)
+    yield "tables", tables
+    for piece in judge.anatomy.pieces:
+        yield piece.name, solve_piece(judge, piece, element)

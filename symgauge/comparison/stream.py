@@ -1,0 +1,83 @@
+"""The map of the stream that takes one model's tables to the other's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from symgauge.algorithms.assignment import assignment
+from symgauge.algorithms.pairs import Pair, polar
+from symgauge.comparison.heads import solve_pair
+from symgauge.comparison.pieces import Anatomy
+
+
+def candidates(anatomy: Anatomy, ins: tuple[Tensor, Tensor], outs: tuple[Tensor, Tensor] | None) -> Iterator[Tensor]:
+    """Maps T (d, d) of the stream, from what writes it (rows, T acts from the right) and what reads it (columns).
+
+    ``ins`` are the tables of both models, ``outs`` their unembeddings, gains folded in, if the stream reaches these.
+    The identity comes first; then least squares on the tables, on the unembeddings, and on both, within the maps that
+    the architecture allows: orthogonal ones by Procrustes (Schönemann, Psychometrika 31, 1966).
+    """
+    d = ins[0].shape[-1]
+    yield torch.eye(d, dtype=torch.float64)
+    if not anatomy.permutable:
+        return
+    if anatomy.stream == "any":
+        if outs is not None:
+            yield _general(ins, outs)
+        return
+    products = [ins[0].mT @ ins[1]]
+    if outs is not None:
+        products.append(outs[0] @ outs[1].mT)
+        products.append(sum(p / torch.linalg.matrix_norm(p) for p in products))  # type: ignore[arg-type]
+    for product in products:
+        if anatomy.stream is None:
+            yield _permutation(product, ins)
+            continue
+        if anatomy.stream == "fixing":
+            # Along **1** the map is the identity: LayerNorm takes the mean of these channels.
+            product = product - product.mean(0, keepdim=True)
+            product = product - product.mean(1, keepdim=True) + torch.linalg.matrix_norm(product, 2) / d
+        yield tidied(polar(product))
+
+
+def _general(ins: tuple[Tensor, Tensor], outs: tuple[Tensor, Tensor]) -> Tensor:
+    """Any invertible map: E T = E' and U = T U'."""
+    one = Pair(ins[0][None, None], outs[0].mT[None, None], None, "tables")
+    two = Pair(ins[1][None, None], outs[1].mT[None, None], None, "tables")
+    return tidied(solve_pair(one, two)[0, 0])
+
+
+def _permutation(product: Tensor, ins: tuple[Tensor, Tensor]) -> Tensor:
+    """The renumbering of channels that brings the tables nearest."""
+    sizes = [x.square().sum(0) for x in ins]
+    cost = sizes[0].unsqueeze(-1) + sizes[1] - 2 * product
+    order = torch.from_numpy(assignment(cost.numpy()))
+    return torch.eye(len(order), dtype=torch.float64)[:, torch.argsort(order)]
+
+
+def tidied(matrix: Tensor, tolerance: float = 1e-4) -> Tensor:
+    """A matrix that is a signed permutation to rounding as exactly that."""
+    nearest = matrix.round()
+    is_permutation = bool((nearest.abs().sum(0) == 1).all() and (nearest.abs().sum(1) == 1).all())
+    return nearest if is_permutation and bool((matrix - nearest).abs().max() < tolerance) else matrix
+
+
+def is_identity(matrix: Tensor) -> bool:
+    return torch.equal(matrix, torch.eye(len(matrix), dtype=matrix.dtype))
+
+
+def described(matrix: Tensor) -> str:
+    """What kind of map it is, in words."""
+    if is_identity(matrix):
+        return "identity"
+    eye = torch.eye(len(matrix), dtype=matrix.dtype)
+    if torch.equal(matrix, matrix.round()) and bool((matrix.abs().sum(0) == 1).all()):
+        moved = int((matrix.diagonal() == 0).sum())
+        flipped = int((matrix < 0).sum())
+        return f"permutation of {moved} channels" + (f", {flipped} of them negated" if flipped else "")
+    if bool((matrix @ matrix.mT - eye).abs().max() < 1e-3):
+        return f"orthogonal map, determinant {'+1' if torch.linalg.slogdet(matrix)[0] > 0 else '−1'}"
+    return f"linear map of condition {float(torch.linalg.cond(matrix)):.3g}"

@@ -1,0 +1,113 @@
+"""Verdicts on pairs of which it is known what was done: gauges are seen through, and planted mistakes are named."""
+
+import pytest
+import torch
+
+from symgauge.comparison import compare
+from tests.comparison import edits as e
+
+EMBED, HEAD = "model.embed_tokens.weight", "lm_head.weight"
+Q, K, V, O = (e.NAME.format(0, f"self_attn.{part}_proj") for part in "qkvo")
+GATE, UP, DOWN = (e.NAME.format(1, f"mlp.{part}_proj") for part in ("gate", "up", "down"))
+NORM = e.NAME.format(0, "input_layernorm")
+
+
+@pytest.fixture(scope="module")
+def model():
+    return e.model()
+
+
+def everything(s):
+    s = e.permute_neurons(e.permute_heads(e.mix_values(e.turn_planes(s, 1), 1), 0), 1)
+    return e.rotate(e.fold(s))
+
+
+RIGHT = {
+    "nothing": lambda s: s,
+    "norms folded": e.fold,
+    "rotated, det −1": lambda s: e.rotate(e.fold(s)),
+    "rotated, det +1": lambda s: e.rotate(e.fold(s), e.rotation(1)),
+    "stream permuted": lambda s: e.rotate(e.fold(s), torch.eye(e.D).double()[torch.randperm(e.D)]),
+    "values mixed": e.mix_values,
+    "planes turned": e.turn_planes,
+    "heads and groups permuted": e.permute_heads,
+    "neurons permuted and scaled": e.permute_neurons,
+    "everything": everything,
+}
+
+
+@pytest.mark.parametrize("what", RIGHT)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_gauges_are_seen_through(model, what, dtype):
+    other = {name: x.to(dtype) for name, x in RIGHT[what](model.state_dict()).items()}
+    found = compare(model, other)
+    assert (found.verdict, found.tensor) == ("equal", None), str(found)
+    assert found.function.logits <= found.function.allowed
+
+
+def test_the_elements_error_falls_with_the_precision(model):
+    function = compare(model, everything(model.state_dict())).function
+    assert function.float64 < 1e-6 * function.float32
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("what", RIGHT)
+def test_casts_are_equal_to_the_precision_stored(model, what, dtype):
+    other = {name: x.to(dtype) for name, x in RIGHT[what](model.state_dict()).items()}
+    for second in (other, {name: x.float() for name, x in other.items()}):
+        found = compare(model, second)
+        assert (found.verdict, found.tensor) == ("equal-to-stored-precision", None), str(found)
+        assert str(dtype).removeprefix("torch.") in found.reason
+
+
+def low_rank(x, rank=1):
+    return x + 0.1 * e.draw(x.shape[0], rank, seed=8) @ e.draw(rank, x.shape[1], seed=9)
+
+
+def centred(x):
+    return x - x.mean(-1, keepdim=True)
+
+
+def interleave(x):
+    return x.unflatten(0, (-1, 2, e.WIDTH // 2)).transpose(1, 2).flatten(0, 2)
+
+
+WRONG = {
+    "mean of the embedding": (e.change(EMBED, centred), EMBED, "mean"),
+    "mean of the embedding, rotated": (lambda s: e.rotate({**e.fold(s), EMBED: centred(s[EMBED])}), EMBED, "mean"),
+    "mean of an output": (e.change(O, lambda x: x - x.mean(0)), O, "mean"),
+    "keys permuted": (lambda s: e.permute_heads(s, 0, "k"), K, "keys"),
+    "values permuted": (lambda s: e.permute_heads(s, 0, "v"), V, "values"),
+    "outputs permuted": (lambda s: e.permute_heads(s, 0, "o"), O, "outputs"),
+    "A⁻¹ for A⁻ᵀ": (lambda s: e.turn_planes(s, 0, wrong=True), K, "A⁻¹"),
+    "C for C⁻¹": (lambda s: e.mix_values(s, 0, lambda c: c), O, "by C "),
+    "Cᵀ for C⁻¹": (lambda s: e.mix_values(s, 0, lambda c: c.mT), O, "by Cᵀ "),
+    "γ for 1 + γ in a fold": (lambda s: e.fold(s, -1.0), Q, "1 + γ"),
+    "1 + γ for γ in a fold": (lambda s: e.fold(s, 1.0), Q, "1 + γ"),
+    "γ − 1 stored": (e.change(NORM, lambda x: x - 1), NORM, "1 + γ"),
+    "gain lost": (e.change(NORM, torch.ones_like), NORM, "lost"),
+    "gain kept": (lambda s: {**e.fold(s), NORM: s[NORM]}, NORM, "twice"),
+    "rotated without a fold": (e.rotate, Q, "had not been folded"),
+    "rotary channels": (lambda s: {**s, Q: interleave(s[Q]), K: interleave(s[K])}, Q, "interleaved"),
+    "rotary channels, back": (lambda s: {**s, Q: interleave(interleave(s[Q])), K: interleave(interleave(s[K]))}, Q, "halved"),
+    "a group missing": (lambda s: e.with_heads(s, 0, "k", e.heads(s, 0, "k")[[0, 0]]), K, "missing"),
+    "a group zero": (lambda s: e.with_heads(s, 0, "v", e.heads(s, 0, "v") * torch.tensor([1.0, 0.0])[:, None, None]), V,
+                     "missing"),
+    "neurons of one map": (lambda s: e.permute_neurons(s, 1, ("up", "gate"), scale=False), DOWN, "neurons"),
+    "gate and up": (lambda s: {**s, GATE: s[UP], UP: s[GATE]}, GATE, "exchanged"),
+    "scaled down": (e.change(DOWN, lambda x: 1.5 * x), DOWN, "1.5 times"),
+    "adapter": (e.change(DOWN, low_rank), DOWN, "rank 1"),
+    "adapter of rank 2 on keys, rotated": (lambda s: e.rotate(e.fold(e.change(K, lambda x: low_rank(x, 2))(s))), K, "rank 2"),
+    "rounded": (e.change(UP, lambda x: x * (1 + 2.0**-9 * torch.rand_like(x))), UP, "rounding"),
+    "noise": (e.change(GATE, lambda x: x + 0.3 * e.draw(*x.shape)), GATE, "no known"),
+    "head": (e.change(HEAD, lambda x: x + 0.3 * e.draw(*x.shape)), HEAD, ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_planted_mistakes_are_named(model, what):
+    edit, tensor, words = WRONG[what]
+    found = compare(model, edit(model.state_dict()))
+    assert (found.verdict, found.tensor) == ("different", tensor), str(found)
+    assert words in found.reason
+    assert not found
