@@ -22,6 +22,7 @@ from symgauge.errors import Undecided
 from symgauge.exact.dimension import Progress
 from symgauge.exact.dimension import dimension as measure
 from symgauge.exact.probes import Inputs
+from symgauge.exact.rank import Echelon
 from symgauge.exact.result import FibreDimension, Output
 from symgauge.exact.supports import Supports, supports
 from symgauge.measurement import witnessed
@@ -51,6 +52,8 @@ class Discovery:
     """Of the whole module."""
     attempt: Attempt = field(repr=False)
     """What explained the most: the slice, the ansatz, the fields and their structure constants."""
+    whole: Attempt = field(repr=False)
+    """The same with nothing frozen."""
     tried: tuple[str, ...]
     """Every attempt, in words, with what it explained."""
     ideals: tuple[Ideal, ...]
@@ -77,13 +80,26 @@ class Discovery:
         return {name: count for name, count in self.fibre.names if name in self.attempt.frozen}
 
     @property
+    def frozen_unmoved(self) -> int:
+        """Directions of the frozen tensors that no affine symmetry of the whole module moves: they are gauge all the
+        same, but what makes up for them is no affine function of the parameters."""
+        columns: list[int] = []
+        start = 0
+        for name, count in self.fibre.names:
+            columns += range(start, start + count) if name in self.attempt.frozen else ()
+            start += count
+        part = Echelon(self.whole.known.field, len(columns))
+        part.add(self.whole.known.basis.map(lambda x: x[:, columns].contiguous()))
+        return len(columns) - part.rank
+
+    @property
     def algebra(self) -> int:
         """Dimension of the algebra of affine symmetries, on the slice."""
         return self.attempt.translations.count + self.attempt.fields.count
 
     @property
     def explained(self) -> int:
-        """Directions of the fibre that frozen tensors and affine symmetries account for."""
+        """Directions of the fibre that frozen tensors and affine symmetries of the slice account for."""
         return self.nullity - self.unexplained
 
     @property
@@ -116,10 +132,11 @@ class Discovery:
             "parameters": self.fibre.parameters,
             "nullity": self.nullity,
             "frozen": self.frozen,
+            "frozen_unmoved": self.frozen_unmoved,
             "algebra": self.algebra,
             "explained": self.explained,
             "unexplained": self.unexplained,
-            "unexplained_tensors": {name: motion.can for name, motion in rest.remaining.items() if motion.can},
+            "unexplained_tensors": {name: motion.can for name, motion in rest.unknown.items() if motion.can},
             "ideals": [ideal.as_dict() for ideal in self.ideals],
             "discrete_order": None if self.discrete is None else self.discrete.order,
             "discrete": None if self.discrete is None else list(self.discrete.factors),
@@ -203,7 +220,7 @@ def discover(
         if fibre.rank_doubt:
             raise Undecided(fibre.rank_doubt)
     return Discovery(
-        subject, fibre, attempt, tuple(_in_words(each) for each in made), tuple(found), tuple(flows), rest, group,
+        subject, fibre, attempt, made[0], tuple(_in_words(each) for each in made), tuple(found), tuple(flows), rest, group,
         bound_of(attempt, fibre), seed, time.perf_counter() - began, (*subject.notes, *fibre.notes),
     )  # fmt: skip
 
