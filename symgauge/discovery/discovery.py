@@ -57,7 +57,7 @@ class Discovery:
     flows: tuple[Flow, ...]
     """The fields of all ideals, in their order, run on the module in float64."""
     rest: Supports
-    """The tensors that the unexplained directions of the slice move."""
+    """The tensors that the unexplained directions of the slice move, and the smallest sets that carry them."""
     discrete: DiscreteGroup | None
     """The permutations and signs of indices that keep the function; None if they were not asked for."""
     failure_bound: float
@@ -119,7 +119,8 @@ class Discovery:
             "algebra": self.algebra,
             "explained": self.explained,
             "unexplained": self.unexplained,
-            "unexplained_tensors": {name: motion.can for name, motion in rest.remaining.items() if motion.can},
+            "unexplained_tensors": {name: motion.can for name, motion in rest.unknown.items() if motion.can},
+            "unexplained_sets": [found.as_dict() for found in rest.sets],
             "ideals": [ideal.as_dict() for ideal in self.ideals],
             "discrete_order": None if self.discrete is None else self.discrete.order,
             "discrete": None if self.discrete is None else list(self.discrete.factors),
