@@ -6,7 +6,7 @@ first slice named; the others act by it, its inverse, its transpose, or both.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -35,36 +35,92 @@ class _Part:
 
 def action(fields: Fields, blocks: Sequence[Block]) -> str:
     """What the fields do to each tensor, tensor by tensor, separated by semicolons."""
-    parts, words = [], []
+    parts: list[_Part] = []
+    words = []
+    by_constants = {b.name: shift for b in blocks if (shift := _shift(fields, b)) is not None}
     for block in blocks:
-        own, shifted, taken = _entries(fields, block, blocks)
-        if own is not None:
-            found = _parts(block, *own)
+        rows, columns, values = _moving(fields, block)
+        inside = (columns >= block.start) & (columns < block.start + block.size)
+        if inside.any():
+            found = _parts(block, rows[inside] - block.start, columns[inside] - block.start, values[:, inside])
             if found is None:
                 words.append(f"{block.name} is mixed over several modes at once")
             parts += found or []
-        if shifted is not None:
-            words.append(f"{_slice(block, shifted)} ↦ {block.name} + c")
-        words += [f"{block.name} takes in a multiple of {name}" for name in taken]
+        if block.name in by_constants:
+            words.append(_shifted(block, by_constants[block.name]))
+        for other in blocks:
+            here = (columns >= other.start) & (columns < other.start + other.size) & ~inside
+            if here.any():
+                entries = rows[here] - block.start, columns[here] - other.start, values[:, here]
+                words.append(_absorbed(block, other, *entries, by_constants))
     return "; ".join([*_multiplied(parts), *words])
 
 
-def _entries(
-    fields: Fields, block: Block, blocks: Sequence[Block]
-) -> tuple[tuple[Integers, Integers, Integers] | None, tuple[tuple[int, ...], ...] | None, list[str]]:
-    """What moves a tensor: itself (rows, columns, values), constants (where), others (their names)."""
+def _moving(fields: Fields, block: Block) -> tuple[Integers, Integers, Integers]:
+    """Coefficients that move a tensor: rows of θ, what moves them (a place in θ, −1 for the constant), values."""
     live = (fields.values != 0).any(0) & (fields.rows >= block.start) & (fields.rows < block.start + block.size)
-    rows, columns, values = fields.rows[live] - block.start, fields.columns[live] - 1, fields.values[:, live]
+    return fields.rows[live], fields.columns[live] - 1, fields.values[:, live]
+
+
+def _shift(fields: Fields, block: Block) -> Integers | None:
+    """The constants that are added to a tensor, (fields, *shape); None if there are none."""
+    rows, columns, values = _moving(fields, block)
     constant = columns < 0
-    inside = (columns >= block.start) & (columns < block.start + block.size)
-    own = (rows[inside], columns[inside] - block.start, values[:, inside]) if inside.any() else None
-    shifted = None
-    if constant.any():
-        index = np.array(np.unravel_index(rows[constant], block.shape or (1,)))
-        shifted = tuple(tuple(sorted({int(i) for i in row})) for row in index)
-    others = columns[~constant & ~inside]
-    taken = [b.name for b in blocks if ((others >= b.start) & (others < b.start + b.size)).any()]
-    return own, shifted, taken
+    if not constant.any():
+        return None
+    shift = np.zeros((fields.count, block.size), dtype=np.int64)
+    shift[:, rows[constant] - block.start] = values[:, constant]
+    return shift.reshape(fields.count, *block.shape)
+
+
+def _shifted(block: Block, shift: Integers) -> str:
+    alike = [m for m, n in enumerate(block.shape) if n > 1 and (np.diff(shift, axis=m + 1) == 0).all()]
+    live = np.array(np.nonzero((shift != 0).any(0)))
+    name = _slice(block, tuple(tuple(sorted({int(i) for i in row})) for row in live)) if block.shape else block.name
+    same = f", the same c along {' and '.join(_mode(block, m) for m in alike)}" if alike else ""
+    return f"{name} ↦ {name} + c{same}"
+
+
+def _mode(block: Block, mode: int) -> str:
+    return {1: ("it",), 2: ("each column", "each row")}.get(len(block.shape), (f"mode {mode}",) * (mode + 1))[mode]
+
+
+def _absorbed(
+    block: Block, other: Block, rows: Integers, columns: Integers, values: Integers,
+    shifts: Mapping[str, Integers],
+) -> str:  # fmt: skip
+    """A vector that takes in a matrix times the constants that are added elsewhere, or whatever else it is."""
+    plain = f"{block.name} takes in a multiple of {other.name}"
+    if len(block.shape) != 1 or len(other.shape) != 2:
+        return plain
+    column = np.array(np.unravel_index(columns, other.shape))
+    for kept in (0, 1):
+        if not (column[kept] == rows).all():
+            continue
+        factor = np.zeros((len(values), other.shape[1 - kept]), dtype=np.int64)
+        factor[:, column[1 - kept]] = values
+        for sign, word in ((1, "+"), (-1, "−")):
+            for shift in shifts.values():
+                if any(_equal(sign * factor, view) for view in _views(shift)):
+                    used = tuple(np.nonzero(factor.any(0))[0].tolist())
+                    whole = tuple(range(other.shape[kept]))
+                    name = _slice(other, (whole, used) if kept == 0 else (used, whole))
+                    return f"{block.name} ↦ {block.name} {word} {name}{'' if kept == 0 else 'ᵀ'}·c"
+    return plain
+
+
+def _views(shift: Integers) -> Iterator[Integers]:
+    """The constants of each field as a vector (fields, n), along each mode beside which they do not vary."""
+    for mode in range(1, shift.ndim):
+        others = tuple(m for m in range(1, shift.ndim) if m != mode)
+        if all((np.diff(shift, axis=m) == 0).all() for m in others):
+            yield shift[(slice(None), *(slice(None) if m == mode else 0 for m in range(1, shift.ndim)))]
+
+
+def _equal(a: Integers, b: Integers) -> bool:
+    """Whether the columns that are not zero are the same."""
+    a, b = (x[:, x.any(0)] for x in (a, b))
+    return a.shape == b.shape and bool((a == b).all())
 
 
 def _parts(block: Block, rows: Integers, columns: Integers, values: Integers) -> list[_Part] | None:
