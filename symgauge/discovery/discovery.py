@@ -180,7 +180,7 @@ def discover(
         >>> net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU(), torch.nn.Linear(3, 1))
         >>> found = symgauge.discover(net, symgauge.Vectors(length=1, width=2))
         >>> found.nullity, found.algebra, found.ideals[0].action, found.discrete.order
-        (3, 3, '0.weight[0], 0.bias[0] ↦ t ·; 2.weight[:, 0] ↦ t⁻¹ ·', 6)
+        (3, 3, '0.weight[0] ↦ t ·; 0.bias[0] ↦ t ·; 2.weight[:, 0] ↦ t⁻¹ ·', 6)
     """
     check_measuring(seed=seed, device="cpu", rounds=rounds, progress=progress)
     check_choice("output", output, ("logits", "probabilities"))
