@@ -14,7 +14,7 @@ from symgauge.discovery.fields import Fields
 from symgauge.discovery.lifting import lifted, translations
 from symgauge.discovery.points import Points
 from symgauge.discovery.representatives import sparsest
-from symgauge.discovery.slices import held, slices
+from symgauge.discovery.slices import held, is_offset, slices
 from symgauge.discovery.solving import solve
 from symgauge.discovery.structure import Constants, closed, independent, pivots
 from symgauge.discovery.translations import Modulo
@@ -25,7 +25,7 @@ from symgauge.exact.rank import Echelon
 from symgauge.exact.result import FibreDimension
 from symgauge.exact.supports import supports
 
-_LARGEST = 8_000
+_LARGEST = 2_500
 """Unknown coefficients up to which an ansatz is tried."""
 _FRESH = 2
 """Points at which what was found is proved anew, for each prime."""
@@ -66,31 +66,72 @@ class Attempt:
 def attempts(
     whole: FibreDimension, module: nn.Module, inputs: Inputs, seed: int, progress: Progress | None
 ) -> Iterator[Attempt]:
-    """From the cheapest: maps of single tensors on ever smaller slices, then tensors that take in others.
+    """From the cheapest: small ansätze on ever smaller slices, then large ones on the best of them.
 
-    With nothing held these are only tried where there is nothing to hold: a gain can take in so much that the search
-    is costly, and explains little.
+    Large ones come last, and with nothing held only where there is nothing to hold: a gain can take in so much that the
+    search is costly, and explains little.
     """
-    names = [name for name, _ in whole.names]
-    made: list[Attempt] = []
-    for frozen in slices(whole, module):
-        copy = held(module, frozen, names)
-        fibre = whole
-        if frozen:
-            count = sum(size for name, size in whole.names if name in frozen)
-            fibre = dimension(
-                copy, inputs, seed=seed, primes=whole.primes, output=whole.output, outputs=whole.function.outputs,
-                progress=progress,
-            )  # fmt: skip
-            if fibre.rank_doubt or fibre.nullity + count != whole.nullity:
-                continue  # the orbits do not pass through these values
+    slicer = _Slicer(whole, module, inputs, seed, progress)
+    found: list[tuple[_Search, Attempt]] = []
+    for frozen in slicer.slices():
+        copy, fibre = slicer.made(frozen)
         search = _Search(frozen, copy, fibre, seed, progress)
-        made.append(search.of_single_tensors())
-        yield made[-1]
-        if frozen:
-            yield from search.beyond(made[-1])
-    if len(made) == 1:
-        yield from _Search((), made[0].module, whole, seed, progress).beyond(made[0])
+        for attempt in search.small():
+            yield attempt
+        found.append((search, attempt))
+    search, attempt = min(found[1:] or found, key=lambda pair: (pair[1].left, len(pair[1].frozen)))
+    yield from search.large(attempt)
+
+
+class _Slicer:
+    """Sets of vectors that can be held at plain values, with the fibre that is left."""
+
+    def __init__(
+        self, whole: FibreDimension, module: nn.Module, inputs: Inputs, seed: int, progress: Progress | None
+    ) -> None:
+        self.whole, self.module, self.inputs, self.seed, self.progress = whole, module, inputs, seed, progress
+        self._made: dict[tuple[str, ...], tuple[nn.Module, FibreDimension] | None] = {(): (module, whole)}
+
+    def slices(self) -> Iterator[tuple[str, ...]]:
+        """Nothing, norms, all vectors: as many of these as can be held."""
+        before: tuple[str, ...] = ()
+        for wanted in slices(self.whole, self.module):
+            frozen = self._largest(wanted, before)
+            if not wanted or frozen != before:
+                yield frozen
+            before = frozen
+
+    def _largest(self, wanted: tuple[str, ...], before: tuple[str, ...]) -> tuple[str, ...]:
+        """All that are wanted, or those that can be held one after the other, factors before offsets."""
+        if self._made_or_not(wanted):
+            return wanted
+        chosen = before
+        rest = [name for name in wanted if name not in before]
+        for names in ([n for n in rest if not is_offset(n)], *([n] for n in rest)):
+            more = tuple(n for n in wanted if n in chosen or n in names)
+            if more != chosen and self._made_or_not(more):
+                chosen = more
+        return chosen
+
+    def made(self, frozen: tuple[str, ...]) -> tuple[nn.Module, FibreDimension]:
+        """The module with these held, and its fibre."""
+        found = self._made_or_not(frozen)
+        assert found is not None
+        return found
+
+    def _made_or_not(self, frozen: tuple[str, ...]) -> tuple[nn.Module, FibreDimension] | None:
+        """None where the orbits do not pass through the plain values: the fibre is then larger than it should be."""
+        if frozen not in self._made:
+            whole = self.whole
+            copy = held(self.module, frozen, [name for name, _ in whole.names])
+            fibre = dimension(
+                copy, self.inputs, seed=self.seed, primes=whole.primes, output=whole.output,
+                outputs=whole.function.outputs, progress=self.progress,
+            )  # fmt: skip
+            count = sum(size for name, size in whole.names if name in frozen)
+            fits = not fibre.rank_doubt and fibre.nullity + count == whole.nullity
+            self._made[frozen] = (copy, fibre) if fits else None
+        return self._made[frozen]
 
 
 def _any(targets: Sequence[Block], sources: Sequence[Block]) -> Iterator[Term]:
@@ -117,29 +158,33 @@ class _Search:
         """Whether the function depends on no entry of the tensor."""
         return self.modulo.inside(block) == block.size
 
-    def of_single_tensors(self) -> Attempt:
-        """Every tensor that takes part in the kernel moves by itself and by constants."""
-        return self._solved("maps of one tensor", list(own_actions(self.moving)))
+    def small(self) -> Iterator[Attempt]:
+        """Every tensor moves by itself and by constants; then vectors also take in tensors of their submodule."""
+        first = self._solved("maps of one tensor", list(own_actions(self.moving)))
+        yield first
+        targets = self._unexplained(first)
+        terms = [*own_actions(targets), *(near := list(near_absorptions(targets, self.blocks)))]
+        if first.left and near:
+            yield self._solved("and vectors that take in others of their submodule", terms, first)
 
-    def beyond(self, before: Attempt) -> Iterator[Attempt]:
-        """Tensors that take in others: those that the unexplained directions need, then all."""
-        found = supports(before.fibre, known=before.known)
-        named = {name for group in found.sets for name in group.tensors}
-        few = [block for block in self.moving if block.name in named] if not found.left else self.moving
-        wider = [
-            ("and vectors that take in others of their submodule", few, near_absorptions),
-            ("and vectors that take in others", few, absorptions),
-            ("and vectors that take in others, anywhere", self.moving, absorptions),
-            ("and tensors that take in others", few, _any),
-            ("and tensors that take in others, anywhere", self.moving, _any),
-        ]  # fmt: skip
+    def large(self, before: Attempt) -> Iterator[Attempt]:
+        """Tensors that take in others of any submodule: those that the unexplained directions move, then all."""
+        targets = self._unexplained(before)
         done: set[frozenset[Term]] = set()
-        for name, targets, kind in wider:
-            terms = [*own_actions(targets), *kind(targets, self.blocks)]
+        for name, whose, kind in (
+            ("vectors", targets, absorptions), ("tensors", targets, _any), ("tensors, anywhere,", self.moving, _any),
+        ):  # fmt: skip
+            terms = [*own_actions(whose), *kind(whose, self.blocks)]
             if sum(term.size for term in terms) <= _LARGEST and frozenset(terms) not in done:
                 done.add(frozenset(terms))
-                before = self._solved(name, terms, before)
+                before = self._solved(f"and {name} that take in others", terms, before)
                 yield before
+
+    def _unexplained(self, before: Attempt) -> list[Block]:
+        """Tensors of the smallest sets that carry the unexplained directions; all, where these are not small."""
+        found = supports(before.fibre, known=before.known)
+        named = {name for group in found.sets for name in group.tensors}
+        return self.moving if found.left else [block for block in self.moving if block.name in named]
 
     def _solved(self, ansatz: str, terms: Sequence[Term], before: Attempt | None = None) -> Attempt:
         """The algebra of all fields of these terms, and those found before."""

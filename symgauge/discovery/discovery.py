@@ -60,7 +60,7 @@ class Discovery:
     flows: tuple[Flow, ...]
     """The fields of all ideals, in their order, run on the module in float64."""
     rest: Supports
-    """The tensors that the unexplained directions of the slice move."""
+    """The tensors that the unexplained directions of the slice move, and the smallest sets that carry them."""
     discrete: DiscreteGroup | None
     """The permutations and signs of indices that keep the function; None if they were not asked for."""
     failure_bound: float
@@ -137,6 +137,7 @@ class Discovery:
             "explained": self.explained,
             "unexplained": self.unexplained,
             "unexplained_tensors": {name: motion.can for name, motion in rest.unknown.items() if motion.can},
+            "unexplained_sets": [found.as_dict() for found in rest.sets],
             "ideals": [ideal.as_dict() for ideal in self.ideals],
             "discrete_order": None if self.discrete is None else self.discrete.order,
             "discrete": None if self.discrete is None else list(self.discrete.factors),
@@ -196,7 +197,7 @@ def discover(
         >>> net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU(), torch.nn.Linear(3, 1))
         >>> found = symgauge.discover(net, symgauge.Vectors(length=1, width=2))
         >>> found.nullity, found.algebra, found.ideals[0].action, found.discrete.order
-        (3, 3, '0.weight[0], 0.bias[0] ↦ t ·; 2.weight[:, 0] ↦ t⁻¹ ·', 6)
+        (3, 3, '0.weight[0] ↦ t ·; 0.bias[0] ↦ t ·; 2.weight[:, 0] ↦ t⁻¹ ·', 6)
     """
     check_measuring(seed=seed, device="cpu", rounds=rounds, progress=progress)
     check_choice("output", output, ("logits", "probabilities"))

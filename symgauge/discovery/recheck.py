@@ -50,7 +50,8 @@ def recheck(
     assert found.decided, found.doubt
     free = sum(p.numel() for name, p in module.named_parameters() if name in held)
     assert found.fibre.nullity + free == nullity, f"{free} entries are held, but not all of them are pure gauge"
-    assert found.unexplained == unexplained, f"{found.unexplained} directions are unexplained, not {unexplained}"
+    left = found.fibre.nullity - sum(share.new_directions for share in found.families)
+    assert left == unexplained, f"{left} directions are unexplained, not {unexplained}"
     _run(slice_, families, found.fibre.theta, output, seed)
 
 

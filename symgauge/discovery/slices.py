@@ -44,8 +44,13 @@ def held(module: nn.Module, names: Sequence[str], counted: Sequence[str]) -> nn.
         p.requires_grad_(name in counted and name not in names)
         if name in names:
             with torch.no_grad():
-                p.fill_(0.0 if name.replace("_", ".").rpartition(".")[2] in _OFFSETS else 1.0)
+                p.fill_(0.0 if is_offset(name) else 1.0)
     return copy
+
+
+def is_offset(name: str) -> bool:
+    """Whether a vector is added, by its name; what multiplies is held at 1."""
+    return name.replace("_", ".").rpartition(".")[2] in _OFFSETS
 
 
 def _free(fibre: FibreDimension, names: Sequence[str]) -> tuple[str, ...]:

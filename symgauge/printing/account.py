@@ -32,7 +32,8 @@ def _parts(account: Account) -> Iterator[RenderableType]:
         found = account.discovery
         explained = f"which explains {found.explained:,} of {found.nullity:,}"
         yield f"discovered: an algebra of dimension {found.algebra:,}, {explained}"
-        yield discovery.ideals(found)
+        if found.ideals:
+            yield discovery.ideals(found)
         yield from discovery.remaining(found)
     if account.full_size is not None:
         yield full_size.shown(account.full_size)

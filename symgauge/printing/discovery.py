@@ -32,7 +32,8 @@ def _parts(found: Discovery) -> Iterator[RenderableType]:
         *([["motions run in float64", motions(found)]] if found.flows else []),
     ]
     yield fibre.summary(found.fibre, rows)
-    yield ideals(found)
+    if found.ideals:
+        yield ideals(found)
     yield from remaining(found)
 
 
@@ -58,9 +59,12 @@ def remaining(found: Discovery) -> Iterator[str]:
     if not found.unexplained:
         yield "Every direction of the fibre is explained."
         return
-    moved = [f"{name} (in {m.need} to {m.can})" for name, m in found.rest.remaining.items() if m.can]
+    moved = [f"{name} (in {m.need} to {m.can})" for name, m in found.rest.unknown.items() if m.can]
+    sets = [f"{' + '.join(each.tensors)} ({each.new_directions})" for each in found.rest.sets]
     number = f"{found.unexplained:,} direction{'s are' if found.unexplained > 1 else ' is'}"
     yield f"{number} not explained by any affine symmetry that was sought, on any slice that was tried."
     if moved:
         yield f"They move {', '.join(moved)}."
+    if sets:
+        yield f"Tensors that carry some of them by themselves: {', '.join(sets)}."
     yield f"Tried were: {'; '.join(found.tried)}."

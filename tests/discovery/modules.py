@@ -38,7 +38,7 @@ class Cubed(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.a, self.b = nn.Parameter(torch.randn(2)), nn.Parameter(torch.randn(2))
+        self.a, self.b = nn.Parameter(torch.randn(1, 2)), nn.Parameter(torch.randn(1, 2))
 
     def forward(self, x):
         return ((self.a**3 + self.b) * x).sum(-1)

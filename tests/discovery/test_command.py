@@ -11,8 +11,8 @@ from symgauge.discovery.alike import alike, without_indices
 from symgauge.discovery.ideals import Ideal
 
 KEYS = {
-    "parameters", "nullity", "frozen", "algebra", "explained", "unexplained", "ideals", "discrete_order", "failure_bound",
-    "seconds", "primes", "seed", "points", "tried", "decided", "target",
+    "parameters", "nullity", "frozen", "algebra", "explained", "unexplained", "ideals", "discrete_order",
+    "failure_bound", "seconds", "primes", "seed", "points", "tried", "decided", "target",
 }  # fmt: skip
 
 

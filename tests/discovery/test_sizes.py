@@ -26,7 +26,8 @@ def points(*values):
         (lambda h, k: k * (k - 1) // 2 + 3 * h, k**2 / 2 - k / 2 + 3 * h, ("k",)),
         (lambda h, k: 7, 7, ()),
         (lambda h, k: 2 * h + k, 2 * h + k, ()),
-        (lambda h, k: 2**h, None, ()),
+        (lambda h, k: 2**h, h**3 / 3 - h**2 + 8 * h / 3, ("h",)),
+        (lambda h, k: h * k % 3, None, ()),
         (lambda h, k: h + k + (h == 3 and k == 7), None, ()),
     ],
 )
