@@ -75,9 +75,9 @@ def discrete_group(
 ) -> DiscreteGroup:
     """Permutations of indices, and sign flips, that preserve the function of any module, with no description of it.
 
-    Which modes of which tensors are permuted together is found in float64 (:mod:`symgauge.discovery.linkage`); every
-    generator is then decided in exact arithmetic at one random θ, modulo each prime, on fresh inputs, and each tensor of
-    it, put back alone, must change the function. What has no such form (a permutation of entries that is none of whole
+    Which modes of which tensors are permuted together is found in float64 (:mod:`symgauge.discovery.linkage`);
+    every generator is then decided in exact arithmetic at one random θ, modulo each prime, on fresh inputs, and each
+    tensor of it, put back alone, must change the function. What has no such form (a permutation of entries that is none of whole
     slices, a permutation with signs that is no product of both) is not looked for.
 
     Args:
@@ -184,8 +184,8 @@ def _exact(function: ParameterFunction, primes: Sequence[int], seed: int) -> Exa
         if exact.defined():
             return exact
     raise Undecided(
-        f"no output of {function.name} is defined in exact arithmetic at {_POINTS} random points, so that no symmetry can "
-        "be decided; pass another seed or shorter inputs"
+        f"no output of {function.name} is defined in exact arithmetic at {_POINTS} random points, so that no "
+        "symmetry can be decided; pass another seed or shorter inputs"
     )
 
 

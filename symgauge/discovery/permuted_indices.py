@@ -73,7 +73,7 @@ class PermutedIndices:
         return classes
 
     def _split(self) -> None:
-        """Hidden units of each stacked expert by themselves: along another family's slices, where that keeps the function."""
+        """Hidden units of each stacked expert by themselves: in one slice of another family, if the function stays."""
         whole = self.found
         self.found = []
         for family in whole:
