@@ -14,7 +14,7 @@ from symgauge.arithmetic.primes import DEFAULT_PRIMES, check_primes
 from symgauge.arithmetic.traced_value import Calculus
 from symgauge.discovery.generators import Generator, LinkedViews
 from symgauge.discovery.group_order import Connected, group_order
-from symgauge.discovery.index_views import index_views
+from symgauge.discovery.index_views import index_views, seen
 from symgauge.discovery.permuted_indices import PermutedIndices
 from symgauge.discovery.sameness import ExactValues, PlainValues
 from symgauge.discovery.sign_flips import SignSpace, add_flips, tensor_flips
@@ -77,8 +77,9 @@ def discrete_group(
 
     Which modes of which tensors are permuted together is found in float64 (:mod:`symgauge.discovery.linkage`);
     every generator is then decided in exact arithmetic at one random θ, modulo each prime, on fresh inputs, and each
-    tensor of it, put back alone, must change the function. What has no such form (a permutation of entries that is none of whole
-    slices, a permutation with signs that is no product of both) is not looked for.
+    tensor of it, put back alone, must change the function. What has no such form (a
+    permutation of entries that is none of whole slices, a permutation with signs that is no product of both) is not
+    looked for.
 
     Args:
         connected: says of a generator whether a continuous symmetry reaches it; by default none is.
@@ -99,7 +100,7 @@ def discrete_group(
         values = PlainValues(function, theta, seed + 1)
         operations = values.observed(theta)
         shapes = {name: p.shape for name, p in function.counted}
-        views = index_views(shapes, operations.cuts)
+        views = seen(index_views(shapes, operations.cuts), values.unseen(theta))
         tell("indices that are permuted together")
         search = PermutedIndices(values, theta, views, operations.choices)
         tell("sign flips")

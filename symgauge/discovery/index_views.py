@@ -95,6 +95,24 @@ def index_views(shapes: Shapes, cuts: Mapping[int, set[int]]) -> dict[int, list[
     return dict(found)
 
 
+def seen(views: Mapping[int, list[IndexView]], unseen: Tensor) -> dict[int, list[IndexView]]:
+    """The views without entries that the function does not depend on, whose permutations mean nothing; each once."""
+    found: dict[int, list[IndexView]] = {}
+    for n, several in views.items():
+        kept: dict[tuple[object, ...], IndexView] = {}
+        for view in several:
+            shown = ~torch.isin(view.slices, unseen).all(0)
+            if not bool(shown.any()):
+                continue
+            parts = shown.split(list(view.widths)) if view.widths else ()
+            widths = tuple(int(part.sum()) for part in parts if bool(part.any()))
+            view = replace(view, slices=view.slices[:, shown], widths=widths)
+            kept.setdefault((view.axis, *view.slices.sort(1).values.reshape(-1).tolist()), view)
+        if kept:
+            found[n] = list(kept.values())
+    return found
+
+
 def _divisors(n: int) -> list[int]:
     return [k for k in range(1, n + 1) if n % k == 0]
 

@@ -1,8 +1,8 @@
 """Which views must be permuted together: found one after the other, at points where the rest is symmetric.
 
 Say a set L of views is exchanged (indices i and j of each) by some symmetry, and θ is equal at i and j in every view
-but those of a set S of axes. Then the symmetry does to θ what L ∩ S does, so L ∩ S alone must keep the function there. S
-starts with one view and grows by an axis at a time: where what was enough no longer is, the new axis has a view that
+but those of a set S of axes. Then the symmetry does to θ what L ∩ S does, so L ∩ S alone must keep the function there.
+S starts with one view and grows by an axis at a time: where what was enough no longer is, the new axis has a view that
 belongs to L. The cost is one pair of runs for each view and step, and not one for each subset of views. Nothing is
 decided here: what comes out is verified at a generic θ.
 """

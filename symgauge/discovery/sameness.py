@@ -41,7 +41,7 @@ class PlainValues:
         slow, self._wide = self(theta), False
         self._wide = not torch.equal(slow, self(theta))  # nothing in it leaves float64: no need to watch each operation
 
-    def __call__(self, theta: Tensor) -> Tensor:
+    def __call__(self, theta: Tensor, derivatives: bool = False) -> Tensor:
         """All outputs, (batch, entries)."""
         self.count += 1
         sizes = [p.numel() for p in self.parameters]
@@ -50,12 +50,31 @@ class PlainValues:
         before = torch.get_default_dtype()
         torch.set_default_dtype(torch.float64)
         try:
-            with float64() if self._wide else nullcontext(), torch.no_grad():
+            with float64() if self._wide else nullcontext(), torch.set_grad_enabled(derivatives):
                 found = self.function.call(self.module, self.batch)
         finally:
             torch.set_default_dtype(before)
         values = [found[name].movedim(axis, 0).double() for name, axis in self.function.axes.items()]
         return torch.cat([x.reshape(len(self.batch), -1) for x in values], 1)
+
+    def unseen(self, theta: Tensor) -> Tensor:
+        """Positions in θ of entries that the outputs do not depend on."""
+        outputs = self(theta, derivatives=True)
+        nothing = torch.empty(0, dtype=torch.int64)
+        if not outputs.requires_grad:
+            return nothing
+        weights = torch.randn(outputs.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+        rows = torch.autograd.grad((outputs * weights).sum(), self.parameters, allow_unused=True)
+        slope = torch.cat(
+            [
+                (torch.zeros_like(p) if row is None else row).reshape(-1)
+                for p, row in zip(self.parameters, rows, strict=True)
+            ]
+        )
+        flat = slope.abs() <= _CLOSE * slope.abs().max()
+        other = torch.where(flat, 1.5 * theta + 0.25, theta)
+        # Derivatives can be cut or replaced; values decide.
+        return torch.nonzero(flat).flatten() if close(self(theta), self(other)) else nothing
 
     def observed(self, theta: Tensor) -> Operations:
         """One run in which operations are watched."""
