@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from torch import nn
+from torch import Tensor, nn
 
 from symgauge.arithmetic.finite_field import FiniteField
 from symgauge.arithmetic.primes import DEFAULT_PRIMES, check_primes
@@ -98,9 +98,10 @@ def discrete_group(
         theta = random_point(function, seed)
         check_agreement(Evaluation(function, theta, Calculus(FiniteField(primes[0], seed))), seed)
         values = PlainValues(function, theta, seed + 1)
+        theta, unseen = _seen_point(values, seed)
         operations = values.observed(theta)
         shapes = {name: p.shape for name, p in function.counted}
-        views = seen(index_views(shapes, operations.cuts), values.unseen(theta))
+        views = seen(index_views(shapes, operations.cuts), unseen)
         tell("indices that are permuted together")
         search = PermutedIndices(values, theta, views, operations.choices)
         tell("sign flips")
@@ -110,7 +111,7 @@ def discrete_group(
             space.add(flip.signs)
         whole = [flip for flip in tensor_flips(shapes, theta, search.keeps) if space.add(flip.signs)]
         tell("exact decisions")
-        decided = _Decided(_exact(function, primes, seed), search)
+        decided = _Decided(_exact(values, primes, seed), search)
         families = [family for family in map(decided.family, search.found) if family.classes or family.flips]
         whole = [flip for flip in whole if decided.holds(flip)]
     apart = [_apart(family, connected) for family in families]
@@ -177,10 +178,28 @@ def _apart(family: LinkedViews, connected: Connected) -> tuple[list[Generator], 
     return outside, inside
 
 
-def _exact(function: ParameterFunction, primes: Sequence[int], seed: int) -> ExactValues:
+def _seen_point(values: PlainValues, seed: int) -> tuple[Tensor, Tensor]:
+    """A random point, of a few that at which the outputs depend on the most entries, and those that they do not see.
+
+    At some points a router never chooses an expert, of which nothing could be said there.
+    """
+    best = None
     for i in range(_POINTS):
-        key = seed + 31 + 7919 * i
-        theta = with_rooted_embeddings(function, random_point(function, key), primes, key)
+        theta = random_point(values.function, seed + 7919 * i)
+        unseen = values.unseen(theta)
+        if best is None or len(unseen) < len(best[1]):
+            best = theta, unseen
+        if not len(unseen):
+            break
+    assert best is not None
+    return best
+
+
+def _exact(values: PlainValues, primes: Sequence[int], seed: int) -> ExactValues:
+    function = values.function
+    for i in range(_POINTS):
+        key = seed + 31 + 104729 * i
+        theta = with_rooted_embeddings(function, _seen_point(values, key)[0], primes, key)
         exact = ExactValues(function, theta, primes, key)
         if exact.defined():
             return exact

@@ -101,8 +101,9 @@ def seen(views: Mapping[int, list[IndexView]], unseen: Tensor) -> dict[int, list
     for n, several in views.items():
         kept: dict[tuple[object, ...], IndexView] = {}
         for view in several:
-            shown = ~torch.isin(view.slices, unseen).all(0)
-            if not bool(shown.any()):
+            hidden = torch.isin(view.slices, unseen)
+            shown = ~hidden.all(0)
+            if not bool(shown.any()) or bool(hidden[:, shown].any()):
                 continue
             parts = shown.split(list(view.widths)) if view.widths else ()
             widths = tuple(int(part.sum()) for part in parts if bool(part.any()))

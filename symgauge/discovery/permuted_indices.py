@@ -38,7 +38,8 @@ class PermutedIndices:
         self._add(link, link.views, pair)
         seeds = [view for view in link.seeds if view.outer == 1 and not self._known(view, link)]
         if seeds and any(size % views[0].n == 0 for size in self.choices):
-            link = Linkage(self.values, self.theta, views, pair, all_stay=True)
+            rest = [view for view in views if not any(view in known.views for known in self.found)]
+            link = Linkage(self.values, self.theta, rest, pair, all_stay=True)
             self._add(link, seeds, pair)
 
     def _known(self, view: IndexView, link: Linkage) -> bool:

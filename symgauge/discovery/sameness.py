@@ -19,10 +19,12 @@ from symgauge.exact.parameter_function import ParameterFunction
 from symgauge.plain import float64, prepare
 from symgauge.private import private_copy
 
-_INPUTS = 24
+_INPUTS = 32
 """Inputs on which two vectors are compared."""
 _CLOSE = 1e-8
 """Of the largest output: above rounding in float64, below the change that a map other than a symmetry makes."""
+_REDRAWN = 3
+"""How often a tensor's entries without a derivative are drawn anew, to see that nothing depends on them."""
 _TIES = {"topk", "sort", "argmax", "argmin", "argsort", "kthvalue"}
 """Operations that choose between equal numbers by their place."""
 _CUTS = {"slice", "split", "split_with_sizes", "narrow"}
@@ -60,9 +62,8 @@ class PlainValues:
     def unseen(self, theta: Tensor) -> Tensor:
         """Positions in θ of entries that the outputs do not depend on."""
         outputs = self(theta, derivatives=True)
-        nothing = torch.empty(0, dtype=torch.int64)
         if not outputs.requires_grad:
-            return nothing
+            return torch.empty(0, dtype=torch.int64)
         weights = torch.randn(outputs.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
         rows = torch.autograd.grad((outputs * weights).sum(), self.parameters, allow_unused=True)
         slope = torch.cat(
@@ -72,9 +73,18 @@ class PlainValues:
             ]
         )
         flat = slope.abs() <= _CLOSE * slope.abs().max()
-        other = torch.where(flat, 1.5 * theta + 0.25, theta)
-        # Derivatives can be cut or replaced; values decide.
-        return torch.nonzero(flat).flatten() if close(self(theta), self(other)) else nothing
+        # Derivatives can be cut, and do not see a choice between experts; values at other numbers decide.
+        outputs, generator, start = outputs.detach(), torch.Generator().manual_seed(2), 0
+        for p in self.parameters:
+            part = torch.zeros_like(flat)
+            part[start : start + p.numel()] = flat[start : start + p.numel()]
+            start += p.numel()
+            for _ in range(_REDRAWN if bool(part.any()) else 0):
+                drawn = torch.randn(len(theta), generator=generator, dtype=torch.float64)
+                if not close(outputs, self(torch.where(part, drawn, theta))):
+                    flat = flat & ~part
+                    break
+        return torch.nonzero(flat).flatten()
 
     def observed(self, theta: Tensor) -> Operations:
         """One run in which operations are watched."""
