@@ -112,7 +112,7 @@ def discrete_group(
         whole = [flip for flip in tensor_flips(shapes, theta, search.keeps) if space.add(flip.signs)]
         tell("exact decisions")
         decided = _Decided(_exact(values, primes, seed), search)
-        families = [family for family in map(decided.family, search.found) if family.classes or family.flips]
+        families = [family for family in map(decided.family, search.found) if family.permutations() or family.flips]
         whole = [flip for flip in whole if decided.holds(flip)]
     apart = [_apart(family, connected) for family in families]
     outside = [g for generators, _ in apart for g in generators] + [g for g in whole if not connected(g)]
@@ -158,9 +158,12 @@ class _Decided:
         return True
 
     def family(self, family: LinkedViews) -> LinkedViews:
-        """The family with those classes of indices and flips that hold."""
-        alone = [dataclasses.replace(family, classes=[members]) for members in family.classes]
-        classes = [each.classes[0] for each in alone if all(self.holds(g) for g in each.permutations())]
+        """The family with those classes of indices and flips that hold; a class that does not falls apart."""
+        classes: list[list[int]] = []
+        for members in family.classes:
+            alone = dataclasses.replace(family, classes=[members])
+            holds = all(self.holds(g) for g in alone.permutations())
+            classes += [members] if holds else [[i] for i in members]
         flips = [flip for flip in family.flips if self.holds(family.flip(*flip))]
         return dataclasses.replace(family, classes=classes, flips=flips)
 
