@@ -111,7 +111,7 @@ def discrete_group(
             space.add(flip.signs)
         whole = [flip for flip in tensor_flips(shapes, theta, search.keeps) if space.add(flip.signs)]
         tell("exact decisions")
-        decided = _Decided(_exact(values, primes, seed), search)
+        decided = _Decided(_exact(values, primes, seed, unseen), search)
         families = [family for family in map(decided.family, search.found) if family.permutations() or family.flips]
         whole = [flip for flip in whole if decided.holds(flip)]
     apart = [_apart(family, connected) for family in families]
@@ -198,11 +198,17 @@ def _seen_point(values: PlainValues, seed: int) -> tuple[Tensor, Tensor]:
     return best
 
 
-def _exact(values: PlainValues, primes: Sequence[int], seed: int) -> ExactValues:
+def _exact(values: PlainValues, primes: Sequence[int], seed: int, unseen: Tensor) -> ExactValues:
+    """Outputs at a fresh point, at which entries that the function does not see are 0.
+
+    They may stay in place where all else is permuted: a key bias under softmax. A softmax inside the argument of
+    another is told apart from the same one with all scores shifted, as relations of nested exponentials are unknown.
+    """
     function = values.function
     for i in range(_POINTS):
         key = seed + 31 + 104729 * i
         theta = with_rooted_embeddings(function, _seen_point(values, key)[0], primes, key)
+        theta[unseen] = 0
         exact = ExactValues(function, theta, primes, key)
         if exact.defined():
             return exact

@@ -252,6 +252,9 @@ ORACLE = {
     "experts": SMALL.replace(groups=4, experts=Experts(3, 1, 3), gated=True, activation="silu"),
     "tanh": SMALL.replace(activation="tanh", ff_bias=True, groups=4),
     "experts in groups": GROUPED,
+    "two layers with key biases": SMALL.replace(
+        groups=2, heads=2, layers=2, norm="layer", norm_offset=True, query_bias=True, key_bias=True, value_bias=True
+    ),
 }
 KNOWN = {
     "head-permutation": ("attention__output__weight", 0), "neuron-permutation": ("down__weight", 0),
