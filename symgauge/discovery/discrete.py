@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from torch import nn
+from torch import Tensor, nn
 
 from symgauge.arithmetic.finite_field import FiniteField
 from symgauge.arithmetic.primes import DEFAULT_PRIMES, check_primes
 from symgauge.arithmetic.traced_value import Calculus
 from symgauge.discovery.generators import Generator, LinkedViews
 from symgauge.discovery.group_order import Connected, group_order
-from symgauge.discovery.index_views import index_views
+from symgauge.discovery.index_views import index_views, seen
 from symgauge.discovery.permuted_indices import PermutedIndices
 from symgauge.discovery.sameness import ExactValues, PlainValues
 from symgauge.discovery.sign_flips import SignSpace, add_flips, tensor_flips
@@ -75,10 +75,11 @@ def discrete_group(
 ) -> DiscreteGroup:
     """Permutations of indices, and sign flips, that preserve the function of any module, with no description of it.
 
-    Which modes of which tensors are permuted together is found in float64 (:mod:`symgauge.discovery.linkage`); every
-    generator is then decided in exact arithmetic at one random θ, modulo each prime, on fresh inputs, and each tensor of
-    it, put back alone, must change the function. What has no such form (a permutation of entries that is none of whole
-    slices, a permutation with signs that is no product of both) is not looked for.
+    Which modes of which tensors are permuted together is found in float64 (:mod:`symgauge.discovery.linkage`);
+    every generator is then decided in exact arithmetic at one random θ, modulo each prime, on fresh inputs, and each
+    tensor of it, put back alone, must change the function. What has no such form (a
+    permutation of entries that is none of whole slices, a permutation with signs that is no product of both) is not
+    looked for.
 
     Args:
         connected: says of a generator whether a continuous symmetry reaches it; by default none is.
@@ -97,9 +98,10 @@ def discrete_group(
         theta = random_point(function, seed)
         check_agreement(Evaluation(function, theta, Calculus(FiniteField(primes[0], seed))), seed)
         values = PlainValues(function, theta, seed + 1)
+        theta, unseen = _seen_point(values, seed)
         operations = values.observed(theta)
         shapes = {name: p.shape for name, p in function.counted}
-        views = index_views(shapes, operations.cuts)
+        views = seen(index_views(shapes, operations.cuts), unseen)
         tell("indices that are permuted together")
         search = PermutedIndices(values, theta, views, operations.choices)
         tell("sign flips")
@@ -109,8 +111,8 @@ def discrete_group(
             space.add(flip.signs)
         whole = [flip for flip in tensor_flips(shapes, theta, search.keeps) if space.add(flip.signs)]
         tell("exact decisions")
-        decided = _Decided(_exact(function, primes, seed), search)
-        families = [family for family in map(decided.family, search.found) if family.classes or family.flips]
+        decided = _Decided(_exact(values, primes, seed, unseen), search)
+        families = [family for family in map(decided.family, search.found) if family.permutations() or family.flips]
         whole = [flip for flip in whole if decided.holds(flip)]
     apart = [_apart(family, connected) for family in families]
     outside = [g for generators, _ in apart for g in generators] + [g for g in whole if not connected(g)]
@@ -156,9 +158,12 @@ class _Decided:
         return True
 
     def family(self, family: LinkedViews) -> LinkedViews:
-        """The family with those classes of indices and flips that hold."""
-        alone = [dataclasses.replace(family, classes=[members]) for members in family.classes]
-        classes = [each.classes[0] for each in alone if all(self.holds(g) for g in each.permutations())]
+        """The family with those classes of indices and flips that hold; a class that does not falls apart."""
+        classes: list[list[int]] = []
+        for members in family.classes:
+            alone = dataclasses.replace(family, classes=[members])
+            holds = all(self.holds(g) for g in alone.permutations())
+            classes += [members] if holds else [[i] for i in members]
         flips = [flip for flip in family.flips if self.holds(family.flip(*flip))]
         return dataclasses.replace(family, classes=classes, flips=flips)
 
@@ -176,16 +181,40 @@ def _apart(family: LinkedViews, connected: Connected) -> tuple[list[Generator], 
     return outside, inside
 
 
-def _exact(function: ParameterFunction, primes: Sequence[int], seed: int) -> ExactValues:
+def _seen_point(values: PlainValues, seed: int) -> tuple[Tensor, Tensor]:
+    """A random point, of a few that at which the outputs depend on the most entries, and those that they do not see.
+
+    At some points a router never chooses an expert, of which nothing could be said there.
+    """
+    best = None
     for i in range(_POINTS):
-        key = seed + 31 + 7919 * i
-        theta = with_rooted_embeddings(function, random_point(function, key), primes, key)
+        theta = random_point(values.function, seed + 7919 * i)
+        unseen = values.unseen(theta)
+        if best is None or len(unseen) < len(best[1]):
+            best = theta, unseen
+        if not len(unseen):
+            break
+    assert best is not None
+    return best
+
+
+def _exact(values: PlainValues, primes: Sequence[int], seed: int, unseen: Tensor) -> ExactValues:
+    """Outputs at a fresh point, at which entries that the function does not see are 0.
+
+    They may stay in place where all else is permuted: a key bias under softmax. A softmax inside the argument of
+    another is told apart from the same one with all scores shifted, as relations of nested exponentials are unknown.
+    """
+    function = values.function
+    for i in range(_POINTS):
+        key = seed + 31 + 104729 * i
+        theta = with_rooted_embeddings(function, _seen_point(values, key)[0], primes, key)
+        theta[unseen] = 0
         exact = ExactValues(function, theta, primes, key)
         if exact.defined():
             return exact
     raise Undecided(
-        f"no output of {function.name} is defined in exact arithmetic at {_POINTS} random points, so that no symmetry can "
-        "be decided; pass another seed or shorter inputs"
+        f"no output of {function.name} is defined in exact arithmetic at {_POINTS} random points, so that no "
+        "symmetry can be decided; pass another seed or shorter inputs"
     )
 
 

@@ -1,13 +1,14 @@
 """The order of the group that permutations of linked views and sign flips generate, modulo what is known as connected.
 
-Generators are pure permutations or pure sign flips, so the group is N ⋊ H: N the flips (a space over GF(2), whose rank is
-taken), H the permutations. Families that share no axis commute or normalise each other and meet in the identity, so H's
-order is the product over families; those that share one (heads, and groups of heads) go to SymPy as a permutation group on
-slices, a few points each, and not on the P entries.
+Generators are pure permutations or pure sign flips, so the group is N ⋊ H: N the flips (a space over GF(2), whose rank
+is taken), H the permutations. Families that share no axis commute or normalise each other and meet in the identity, so
+H's order is the product over families; those that share one (heads, and groups of heads) go to SymPy as a permutation
+group on slices, a few points each, and not on the P entries.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 
@@ -33,7 +34,7 @@ def group_order(families: Sequence[LinkedViews], flips: Sequence[Generator], con
         every = family.all_flips()
         for flip in every:
             everything.add(flip.signs)
-        for one, other in zip(every, every[1:], strict=False):
+        for one, other in itertools.pairwise(every):
             both = one @ other
             if connected(both):
                 inside.add(both.signs)

@@ -2,8 +2,8 @@
 
 A mode of size N is N = outer · n · inner with the middle index permuted: single rows, heads inside fused rows (inner =
 d_k), gate and up fused (outer = 2), fused queries, keys and values (outer = 3). Where the module cuts a mode in pieces
-of different widths (queries of many heads beside keys of few), pieces are read by themselves and together. Tensors whose
-names differ in one number (``experts.0.up``, ``experts.1.up``) are n slices as well.
+of different widths (queries of many heads beside keys of few), pieces are read by themselves and together. Tensors
+whose names differ in one number (``experts.0.up``, ``experts.1.up``) are n slices as well.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ class IndexView:
     """What is numbered: rows, columns, a piece of an axis."""
     outer: int = 1
     inner: int = 1
+    widths: tuple[int, ...] = ()
+    """Columns of ``slices`` in each piece of the mode (gate and up; queries, keys and values), if there are several."""
 
     @property
     def n(self) -> int:
@@ -54,10 +56,20 @@ class IndexView:
         label = self.label.removeprefix("rows").strip() if self.mode is None else self.label
         return f"{self.tensor} {label}".strip() + (f" ({', '.join(shape)})" if shape else "")
 
+    def pieces(self) -> list[IndexView]:
+        """The view on each piece of the mode by itself."""
+        if len(self.widths) < 2:
+            return [self]
+        parts = self.slices.split(list(self.widths), 1)
+        return [
+            replace(self, slices=part, outer=1, widths=(), label=f"{self.label}, part {k} of {len(parts)}")
+            for k, part in enumerate(parts)
+        ]
+
     def restricted(self, entries: Tensor, label: str) -> IndexView:
         """The view on those places only at which every slice lies in ``entries`` (positions in θ)."""
         inside = torch.isin(self.slices, entries).all(0)
-        return replace(self, slices=self.slices[:, inside], label=f"{self.label} {label}")
+        return replace(self, slices=self.slices[:, inside], widths=(), label=f"{self.label} {label}")
 
 
 def positions(shapes: Shapes) -> dict[str, Tensor]:
@@ -83,6 +95,25 @@ def index_views(shapes: Shapes, cuts: Mapping[int, set[int]]) -> dict[int, list[
     return dict(found)
 
 
+def seen(views: Mapping[int, list[IndexView]], unseen: Tensor) -> dict[int, list[IndexView]]:
+    """The views without entries that the function does not depend on, whose permutations mean nothing; each once."""
+    found: dict[int, list[IndexView]] = {}
+    for n, several in views.items():
+        kept: dict[tuple[object, ...], IndexView] = {}
+        for view in several:
+            hidden = torch.isin(view.slices, unseen)
+            shown = ~hidden.all(0)
+            if not bool(shown.any()) or bool(hidden[:, shown].any()):
+                continue
+            parts = shown.split(list(view.widths)) if view.widths else ()
+            widths = tuple(int(part.sum()) for part in parts if bool(part.any()))
+            view = replace(view, slices=view.slices[:, shown], widths=widths)
+            kept.setdefault((view.axis, *view.slices.sort(1).values.reshape(-1).tolist()), view)
+        if kept:
+            found[n] = list(kept.values())
+    return found
+
+
 def _divisors(n: int) -> list[int]:
     return [k for k in range(1, n + 1) if n % k == 0]
 
@@ -98,7 +129,8 @@ def _factored(name: str, mode: int, place: Tensor) -> list[IndexView]:
         for inner in _divisors(size // n):
             outer = size // n // inner
             slices = lead.reshape(outer, n, inner, -1).movedim(1, 0).reshape(n, -1)
-            found.append(IndexView(name, mode, slices, _axis_name(mode, place.dim()), outer, inner))
+            widths = (slices.shape[1] // outer,) * outer if outer <= _PIECES else ()
+            found.append(IndexView(name, mode, slices, _axis_name(mode, place.dim()), outer, inner, widths))
     return found
 
 
@@ -120,10 +152,11 @@ def _pieces(name: str, mode: int, place: Tensor, cuts: set[int]) -> list[IndexVi
                     continue
                 words = f"{_axis_name(mode, place.dim())} {', '.join(f'{a}–{b - 1}' for a, b in chosen)}"
                 parts = [lead[a:b].reshape(n, (b - a) // n, -1).reshape(n, -1) for a, b in chosen]
-                found.append(IndexView(name, mode, torch.cat(parts, 1), words))
+                widths = tuple(part.shape[1] for part in parts)
+                found.append(IndexView(name, mode, torch.cat(parts, 1), words, widths=widths))
                 if any(length > n for length in lengths):
                     parts = [lead[a:b].reshape((b - a) // n, n, -1).movedim(1, 0).reshape(n, -1) for a, b in chosen]
-                    found.append(IndexView(name, mode, torch.cat(parts, 1), f"{words} interleaved"))
+                    found.append(IndexView(name, mode, torch.cat(parts, 1), f"{words} interleaved", widths=widths))
     return found
 
 

@@ -1,8 +1,8 @@
 """Which views must be permuted together: found one after the other, at points where the rest is symmetric.
 
-Say a set L of views is exchanged (indices i and j of each) by some symmetry, and θ is equal at i and j in every view but
-those of a set S of axes. Then the symmetry does to θ what L ∩ S does, so L ∩ S alone must keep the function there. S
-starts with one view and grows by an axis at a time: where what was enough no longer is, the new axis has a view that
+Say a set L of views is exchanged (indices i and j of each) by some symmetry, and θ is equal at i and j in every view
+but those of a set S of axes. Then the symmetry does to θ what L ∩ S does, so L ∩ S alone must keep the function there.
+S starts with one view and grows by an axis at a time: where what was enough no longer is, the new axis has a view that
 belongs to L. The cost is one pair of runs for each view and step, and not one for each subset of views. Nothing is
 decided here: what comes out is verified at a generic θ.
 """
@@ -53,11 +53,11 @@ class Linkage:
     def _settle(self) -> None:
         """Keep the views that alone, everything else symmetric, do nothing; fewer views make a less special point."""
         self._by_axis()
-        self.seeds: list[IndexView] | None = None
+        self.seeds: list[IndexView] = []
         """Views that do nothing alone where all others are symmetric."""
         while True:
             alive = [view for view in self.views if self.keeps([view], frozenset([view.axis]))]
-            self.seeds = alive if self.seeds is None else self.seeds
+            self.seeds = self.seeds or alive
             if self.all_stay or len(alive) == len(self.views):
                 return
             self.views = alive
@@ -133,11 +133,11 @@ class Linkage:
             for count in (1, 2):
                 for some in itertools.combinations(reversed(passed), count):
                     for views in itertools.product(*(self.axes[a] for a in some)):
-                        if self.keeps([*chosen, *views], generic):
-                            if found := self._grown(
-                                [*chosen, *views], generic, [a for a in pending if a not in generic]
-                            ):
-                                return found
+                        if not self.keeps([*chosen, *views], generic):
+                            continue
+                        rest = [a for a in pending if a not in generic]
+                        if found := self._grown([*chosen, *views], generic, rest):
+                            return found
             return None
         return chosen
 

@@ -24,7 +24,10 @@ class PermutedIndices:
         self.found: list[LinkedViews] = []
         for n in sorted(views, reverse=True):  # what a coarser view does, a finer one may have done
             for pair in dict.fromkeys([(0, 1), (n - 2, n - 1), (0, n // 2)]):
-                self._search(views[n], pair)
+                # Equal experts hide what happens inside one: views of single tensors are looked at first by themselves.
+                single = [view for view in views[n] if view.mode is not None]
+                for some in (single, views[n]) if 0 < len(single) < len(views[n]) else (views[n],):
+                    self._search(some, pair)
         self._split()
 
     def keeps(self, image: Tensor) -> bool:
@@ -35,7 +38,8 @@ class PermutedIndices:
         self._add(link, link.views, pair)
         seeds = [view for view in link.seeds if view.outer == 1 and not self._known(view, link)]
         if seeds and any(size % views[0].n == 0 for size in self.choices):
-            link = Linkage(self.values, self.theta, views, pair, all_stay=True)
+            rest = [view for view in views if not any(view in known.views for known in self.found)]
+            link = Linkage(self.values, self.theta, rest, pair, all_stay=True)
             self._add(link, seeds, pair)
 
     def _known(self, view: IndexView, link: Linkage) -> bool:
@@ -73,7 +77,7 @@ class PermutedIndices:
         return classes
 
     def _split(self) -> None:
-        """Hidden units of each stacked expert by themselves: along another family's slices, where that keeps the function."""
+        """Hidden units of each stacked expert by themselves: in one slice of another family, if the function stays."""
         whole = self.found
         self.found = []
         for family in whole:

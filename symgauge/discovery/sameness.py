@@ -19,10 +19,12 @@ from symgauge.exact.parameter_function import ParameterFunction
 from symgauge.plain import float64, prepare
 from symgauge.private import private_copy
 
-_INPUTS = 24
+_INPUTS = 32
 """Inputs on which two vectors are compared."""
 _CLOSE = 1e-8
 """Of the largest output: above rounding in float64, below the change that a map other than a symmetry makes."""
+_REDRAWN = 3
+"""How often a tensor's entries without a derivative are drawn anew, to see that nothing depends on them."""
 _TIES = {"topk", "sort", "argmax", "argmin", "argsort", "kthvalue"}
 """Operations that choose between equal numbers by their place."""
 _CUTS = {"slice", "split", "split_with_sizes", "narrow"}
@@ -41,7 +43,7 @@ class PlainValues:
         slow, self._wide = self(theta), False
         self._wide = not torch.equal(slow, self(theta))  # nothing in it leaves float64: no need to watch each operation
 
-    def __call__(self, theta: Tensor) -> Tensor:
+    def __call__(self, theta: Tensor, derivatives: bool = False) -> Tensor:
         """All outputs, (batch, entries)."""
         self.count += 1
         sizes = [p.numel() for p in self.parameters]
@@ -50,12 +52,39 @@ class PlainValues:
         before = torch.get_default_dtype()
         torch.set_default_dtype(torch.float64)
         try:
-            with float64() if self._wide else nullcontext(), torch.no_grad():
+            with float64() if self._wide else nullcontext(), torch.set_grad_enabled(derivatives):
                 found = self.function.call(self.module, self.batch)
         finally:
             torch.set_default_dtype(before)
         values = [found[name].movedim(axis, 0).double() for name, axis in self.function.axes.items()]
         return torch.cat([x.reshape(len(self.batch), -1) for x in values], 1)
+
+    def unseen(self, theta: Tensor) -> Tensor:
+        """Positions in θ of entries that the outputs do not depend on."""
+        outputs = self(theta, derivatives=True)
+        if not outputs.requires_grad:
+            return torch.empty(0, dtype=torch.int64)
+        weights = torch.randn(outputs.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+        rows = torch.autograd.grad((outputs * weights).sum(), self.parameters, allow_unused=True)
+        slope = torch.cat(
+            [
+                (torch.zeros_like(p) if row is None else row).reshape(-1)
+                for p, row in zip(self.parameters, rows, strict=True)
+            ]
+        )
+        flat = slope.abs() <= _CLOSE * slope.abs().max()
+        # Derivatives can be cut, and do not see a choice between experts; values at other numbers decide.
+        outputs, generator, start = outputs.detach(), torch.Generator().manual_seed(2), 0
+        for p in self.parameters:
+            part = torch.zeros_like(flat)
+            part[start : start + p.numel()] = flat[start : start + p.numel()]
+            start += p.numel()
+            for _ in range(_REDRAWN if bool(part.any()) else 0):
+                drawn = torch.randn(len(theta), generator=generator, dtype=torch.float64)
+                if not close(outputs, self(torch.where(part, drawn, theta))):
+                    flat = flat & ~part
+                    break
+        return torch.nonzero(flat).flatten()
 
     def observed(self, theta: Tensor) -> Operations:
         """One run in which operations are watched."""

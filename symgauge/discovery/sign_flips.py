@@ -63,10 +63,12 @@ def _independent(
 
 def _subsets(views: list[IndexView]) -> Iterator[list[IndexView]]:
     """Those worth trying, smallest first; of many views, alike ones of all layers go together."""
+    pieces = [piece for view in views for piece in view.pieces()]
+    views = pieces if len(pieces) <= _SUBSETS else views
     kinds: dict[str, list[IndexView]] = {}
     for view in views:
         kind = view.tensor if len(views) <= _SUBSETS else re.sub(r"\d+", "*", view.tensor)
-        kinds.setdefault(f"{kind} {view.mode}", []).append(view)
+        kinds.setdefault(f"{kind} {view.mode} {view.label}", []).append(view)
     groups = list(kinds.values())
     if len(groups) > _SUBSETS:  # vectors (gains, offsets) may stay while all matrices change
         matrices = [v for v in views if v.slices.shape[1] > 1]
