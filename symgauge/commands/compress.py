@@ -23,7 +23,7 @@ def command(source: Source, out: Out, untie: Untie = False, dtype: Dtype = "", j
     (numbers, kept), (size, small) = found.numbers, found.bytes
     lines = [
         *found.notes,
-        f"{kept:,} of {numbers:,} numbers are left, {small:,} of {size:,} bytes ({100 * (1 - small / size):.3g} % less)",
+        f"{kept:,} of {numbers:,} numbers are left, {small:,} of {size:,} bytes: {100 * (1 - small / size):.3g} % less",
         f"wrote {found.out}",
     ]
     tell(lines, json, {"source": source, **found.as_dict()})

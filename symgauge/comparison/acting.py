@@ -88,7 +88,7 @@ def renumbered_experts(roles: dict[str, Tensor], s: Mixture, order: Tensor) -> d
             (*s.experts[new].readers, s.experts[new].writer),
             (*s.experts[old].readers, s.experts[old].writer),
             strict=True,
-        )  # noqa: E501
+        )
         for mine, its in pairs:
             changed[mine.weight] = roles[its.weight]
             if bias_of(its) in roles:

@@ -32,7 +32,9 @@ def apply_element(
     parts = anatomy(side)
     width = side.architecture.d_model
     if tuple(found.tensors["stream"].shape) != (width, width):
-        raise InvalidInput(f"{element}: acts on a stream of {len(found.tensors['stream'])} channels; {source} has {width}")
+        raise InvalidInput(
+            f"{element}: acts on a stream of {len(found.tensors['stream'])} channels; {source} has {width}"
+        )
     with writing(model, Path(out)) as add, torch.no_grad():
         for done, roles in enumerate(moved_roles(side, parts, found)):
             missing = [role for role, x in roles.items() if role not in model.parts and bool((x.abs() > 1e-9).any())]
@@ -92,5 +94,3 @@ def unfolded(side: Side, piece: Piece, x: Normal, element: Element) -> dict[str,
             constant = roles[bias_of(m)]
             roles[bias_of(m)] = constant if offset is None else constant - offset @ weight
     return roles
-
-

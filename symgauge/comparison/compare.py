@@ -106,8 +106,10 @@ def _concluded(
     if computed:
         return made("different", None, f"the configurations compute differently: {_told(judge, computed)}")
     if broken is not None and ran is not None and ran.equal and _all_seen(judge, residuals):
-        return made("equal", None, f"both give the same logits to rounding ({ran.logits:.2g}), by a map that is none of the "
-                    f"known symmetries: {broken.tensor} differs by {broken.value:.2g}")  # fmt: skip
+        same = f"both give the same logits to rounding ({ran.logits:.2g})"
+        return made(
+            "equal", None, f"{same}, by none of the known symmetries: {broken.tensor} differs by {broken.value:.2g}"
+        )
     if broken is not None:
         found = diagnose(scene_of(judge, element, broken)) if broken.role in judge.b.graph.shapes else None
         sentence = "it belongs to no part that has a gauge" if found is None else found.reason
@@ -117,17 +119,17 @@ def _concluded(
             "different", tensor, f"{sentence} (differs by {broken.value:.2g} of its size, allowed {allowed:.2g})"
         )
     if ran is not None and ran.logits > max(ran.allowed, ran.exact):
-        return made("different", None, f"all tensors agree, yet the logits differ by {ran.logits:.2g}, where rounding may "
-                    f"cause {ran.allowed:.2g}")  # fmt: skip
+        differ = f"the logits differ by {ran.logits:.2g}, where rounding may cause {ran.allowed:.2g}"
+        return made("different", None, f"all tensors agree, yet {differ}")
     if lowest is not None:
-        return made("equal-to-stored-precision", None, f"all tensors agree to the noise of {lowest.precision}: "
-                    f"{lowest.value:.2g} of {lowest.tensor}, where {lowest.stored:.2g} may be")  # fmt: skip
+        most = f"{lowest.value:.2g} of {lowest.tensor}, where {lowest.stored:.2g} may be"
+        return made("equal-to-stored-precision", None, f"all tensors agree to the noise of {lowest.precision}: {most}")
     worst = max(residuals, key=lambda r: r.value / r.exact)
     return made("equal", None, f"all tensors agree to rounding, {worst.value:.2g} of {worst.tensor} at most")
 
 
 def _all_seen(judge: Judge, residuals: list[Residual]) -> bool:
-    """Whether a few tokens show all of what is unexplained: no row of a table, no expert or neuron that may be silent."""
+    """Whether a few tokens show all that is unexplained: no row of a table, no expert or neuron that may be silent."""
     silent = (*judge.anatomy.tables, ".experts.", *((".ff.",) if "relu" in judge.a.architecture.activation else ()))
     return not any(part in r.role for r in residuals if r.level == "unexplained" for part in silent)
 

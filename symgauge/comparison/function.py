@@ -96,7 +96,9 @@ def tokens_for(side: Side, given: Tensor | None, seed: int) -> Tensor:
 
 
 def _difference(x: Tensor, y: Tensor) -> float:
-    return float(torch.linalg.vector_norm(x.double() - y.double()) / torch.linalg.vector_norm(y.double()).clamp_min(1e-300))
+    return float(
+        torch.linalg.vector_norm(x.double() - y.double()) / torch.linalg.vector_norm(y.double()).clamp_min(1e-300)
+    )
 
 
 def check_function(
@@ -110,7 +112,10 @@ def check_function(
     stored = {r.role: max(r.stored, r.exact) / SAFETY for r in residuals}
     exact = {r.role: r.exact / SAFETY for r in residuals}
     mine, theirs = _Layer(a.read), _Layer(b.read)
-    runs = [_stages(a, mine, ids), *(_stages(b, theirs, ids, change) for change in (None, _shaken(stored), _shaken(exact)))]
+    runs = [
+        _stages(a, mine, ids),
+        *(_stages(b, theirs, ids, change) for change in (None, _shaken(stored), _shaken(exact))),
+    ]
     layers = [mine, theirs]
     if ladder:
         moved, read = _image(a, anatomy, element)

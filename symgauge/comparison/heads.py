@@ -59,7 +59,7 @@ def misfit(one: Pair, two: Pair, x: Tensor) -> tuple[Tensor, Tensor]:
     """‖L X − L'‖ / ‖L'‖ and ‖R X⁻ᴴ − R'‖ / ‖R'‖ (n, g)."""
     norm = torch.linalg.matrix_norm
     moved = torch.linalg.solve(x, one.right.mH).mH
-    return tuple(norm(y - z) / norm(z).clamp_min(1e-300) for y, z in ((one.left @ x, two.left), (moved, two.right)))  # type: ignore[return-value]
+    return tuple(norm(y - z) / norm(z).clamp_min(1e-300) for y, z in ((one.left @ x, two.left), (moved, two.right)))
 
 
 def pairs_of(p: AttentionParameters) -> list[Pair]:

@@ -37,15 +37,15 @@ def neuron_roles(p: FeedForwardParameters, f: FeedForward) -> dict[str, Tensor]:
     return found
 
 
-def solve_neurons(one: FeedForwardParameters, two: FeedForwardParameters) -> tuple[Tensor, Tensor]:
+def solve_neurons(one: FeedForwardParameters, two: FeedForwardParameters, close: float) -> tuple[Tensor, Tensor]:
     """Order and factors (d_ff,) with ``one.moved(order, factors)`` nearest to ``two``.
 
     Neurons are compared by what no factor changes (the gate's column, or columns of length one), first with
-    themselves: where that is nearest for all, or close, none moves.
+    themselves: where that is near enough, none moves. Factors that differ from one by less than ``close`` are one.
     """
     mine, theirs = _marks(one), _marks(two)
     order = match_rows(mine, theirs)
-    return order, _factors(one, two, order)
+    return order, _factors(one, two, order, close)
 
 
 def match_rows(mine: Tensor, theirs: Tensor) -> Tensor:
@@ -77,7 +77,7 @@ def match_rows(mine: Tensor, theirs: Tensor) -> Tensor:
 def _marks(p: FeedForwardParameters) -> Tensor:
     """One row per neuron, which factors do not change."""
     if p.gate is not None:
-        return torch.cat([p.fixed(), _signless(_unit(p.incoming()))], -1)
+        return p.fixed()
     if p.freedom == "none":
         return torch.cat([p.incoming(), p.down], -1)
     rows = p.incoming() if p.freedom == "sign" else _unit(p.incoming())
@@ -94,7 +94,7 @@ def _signless(rows: Tensor) -> Tensor:
     return torch.where(largest < 0, -rows, rows)
 
 
-def _factors(one: FeedForwardParameters, two: FeedForwardParameters, order: Tensor) -> Tensor:
+def _factors(one: FeedForwardParameters, two: FeedForwardParameters, order: Tensor, close: float) -> Tensor:
     """The factor of each matched neuron, by least squares on its free column."""
     free, target = one.incoming()[order], two.incoming()
     if one.freedom == "none":
@@ -106,5 +106,4 @@ def _factors(one: FeedForwardParameters, two: FeedForwardParameters, order: Tens
     elif one.freedom == "positive":
         factors = factors.clamp_min(0)
     factors = torch.where(factors == 0, 1.0, factors)
-    near_one = (factors - 1).abs() < 1e-9
-    return torch.where(near_one, 1.0, factors)
+    return torch.where((factors - 1).abs() < close, 1.0, factors)

@@ -1,5 +1,7 @@
-"""A model in pieces that are read one after the other, each brought into the form in which gauges are gone that can
-be removed at sight: norm gains and offsets folded into what reads them, means taken away that LayerNorm does not see."""
+"""A model in pieces that are read one after the other, each in a form without the gauges that can be removed at sight.
+
+Norm gains and offsets are folded into what reads them, and means that LayerNorm does not see are taken away.
+"""
 
 from __future__ import annotations
 

@@ -42,11 +42,11 @@ def _page(found: Comparison, picture: str, first: str, second: str) -> str:
         lines += [f"| {name} | {what} |" for name, what in described.items()]
         lines += ["", f"Condition of its matrices: {found.element.condition:.3g} at most.", ""]
     if (f := found.function) is not None:
-        lines += ["## The functions", "", f"On {f.tokens} tokens the logits differ by {f.logits:.2g} of their size; rounding of "
-                  f"the weights may cause {f.allowed:.2g}.", ""]  # fmt: skip
+        differ = f"On {f.tokens} tokens the logits differ by {f.logits:.2g} of their size"
+        lines += ["## The functions", "", f"{differ}; rounding of the weights may cause {f.allowed:.2g}.", ""]
         if f.float32 is not None and f.float64 is not None:
-            lines += [f"A and its image under the element differ by {f.float32:.2g} in float32 and by {f.float64:.2g} in "
-                      "float64: rounding falls with the precision, a mistake does not.", ""]  # fmt: skip
+            rungs = f"{f.float32:.2g} in float32 and by {f.float64:.2g} in float64"
+            lines += [f"A and its image under the element differ by {rungs}: rounding falls, a mistake does not.", ""]
         lines += ["| after layer | streams differ by |", "|---:|---:|"]
         lines += [f"| {layer} | {value:.2g} |" for layer, value in enumerate(f.layers)]
         lines.append("")
@@ -72,7 +72,8 @@ def _picture(found: Comparison) -> bytes:
     for level, colour in _COLOURS.items():
         chosen = [(i, max(r.value, _LEAST)) for i, r in enumerate(found.residuals) if r.level == level]
         if chosen:
-            axes.scatter(*zip(*chosen, strict=True), s=12, color=colour, label=_WORDS[level])
+            places, sizes = zip(*chosen, strict=True)
+            axes.scatter(places, sizes, s=12, color=colour, label=_WORDS[level])
     allowed = [max(r.exact, r.stored) for r in found.residuals]
     axes.step(range(len(allowed)), allowed, where="mid", color="#888888", linewidth=0.8, label="allowed")
     axes.set(yscale="log", xlabel="tensor, in the order in which a token meets them", ylabel="residual / size")

@@ -65,18 +65,27 @@ class Judge:
             side.read(role)
         return self._known[key]
 
-    def allowed(self, role: str, length: int, made_of: tuple[str, ...] = ()) -> tuple[float, float, str]:
-        """Allowed residuals (exact, stored) before amplification, and the coarsest precision on either side."""
-        coarsest = Precision("float64", 0.0, 2.0**-53)
-        unit, square = 0.0, 0.0
+    def allowed(
+        self, role: str, length: int, made_of: tuple[str, ...] = ()
+    ) -> tuple[float, tuple[tuple[float, str], ...]]:
+        """What arithmetic may leave, and what storage may: (allowed, precision) for B's alone, then with A's."""
+        unit, name, squares = 0.0, "float64", [0.0, 0.0]
+        tiers = []
         for r in (role, *made_of):
-            both = [p for side in (self.a, self.b) if (p := self.precision(side, r)) is not None]
-            noise = max((p.noise for p in both if p.low), default=0.0)
-            square += noise**2
-            unit = max([unit, *(p.unit for p in both)])
-            coarsest = max([coarsest, *both], key=lambda p: p.noise)
-        unit = unit or 2.0**-47
-        return SAFETY * unit * max(length, 4) ** 0.5, SAFETY * square**0.5, coarsest.name
+            both = [self.precision(side, r) for side in (self.b, self.a)]
+            noises = [p.noise if p is not None and p.low else 0.0 for p in both]
+            squares = [squares[0] + noises[0] ** 2, squares[1] + max(noises) ** 2]
+            unit = max([unit, *(p.unit for p in both if p is not None)])
+        for square, sides in zip(squares, ((self.b,), (self.b, self.a)), strict=True):
+            names = [p for s in sides for r in (role, *made_of) if (p := self.precision(s, r)) is not None]
+            name = max(names, key=lambda p: p.noise).name if names else name
+            tiers.append((SAFETY * square**0.5, name))
+        return SAFETY * (unit or 2.0**-47) * max(length, 4) ** 0.5, tuple(tiers)
+
+    def close(self, role: str, length: int) -> float:
+        """The largest residual that any rounding may leave."""
+        exact, tiers = self.allowed(role, length)
+        return max(exact, tiers[-1][0])
 
     def residual(
         self, role: str, moved: Tensor, target: Tensor, scale: float = 0.0, made_of: tuple[str, ...] = (),
@@ -88,14 +97,15 @@ class Judge:
         if size == 0:
             size = float(torch.linalg.vector_norm(moved)) or 1.0
         value = float(torch.linalg.vector_norm(difference)) / size
-        exact, stored, precision = self.allowed(role, _length(target), made_of)
-        exact, stored = exact * amplified, stored * amplified
+        exact, tiers = self.allowed(role, _length(target), made_of)
+        exact *= amplified
+        stored, precision = next(((x, n) for x, n in tiers if value <= x * amplified), tiers[-1])
         level: Level = "unexplained"
         if value <= exact:
             level = "exact"
-        elif value <= stored and looks_like_rounding(difference):
+        elif value <= stored * amplified and looks_like_rounding(difference):
             level = "stored"
-        return Residual(role, self.b.name(role), value, exact, stored, precision, level)
+        return Residual(role, self.b.name(role), value, exact, stored * amplified, precision, level)
 
     def alone(self, name: str, mine: Tensor, theirs: Tensor) -> Residual:
         """The residual of a tensor that no element moves."""
@@ -125,7 +135,7 @@ class Judge:
                         role.replace("output", "value"),
                         role.replace("output.bias", "value.weight"),
                         *through,
-                    )  # noqa: E501
+                    )
             scale = max(moved.scale.get(role, 0.0), target.scale.get(role, 0.0))
             found.append(
                 self.residual(role, moved.roles[role], target.roles[role], scale, made_of, amplified.get(role, 1.0))

@@ -1,5 +1,5 @@
-"""How far a tensor may lie from where exact arithmetic would have put it: the precision it is stored in, and the size and
-look of rounding at that precision."""
+"""How far a tensor may lie from where exact arithmetic would have put it: the precision that it is stored in, and the
+size and look of rounding at that precision."""
 
 from __future__ import annotations
 

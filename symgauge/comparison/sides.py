@@ -1,7 +1,7 @@
 """Two stored models as one architecture, so that one role of one is compared with the same role of the other.
 
-A tied head is read as a map of its own; biases that only one of the two has are zero in the other; heads that share keys
-and values are given copies of them where the other has more groups; constant factors are multiplied into the weights.
+A tied head is read as a map of its own; biases that only one of the two has are zero in the other; heads that share
+keys and values are given copies of them where the other has more groups; constant factors are multiplied into weights.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def two_sides(first: StoredModel, second: StoredModel) -> tuple[Side, Side, tupl
     ]  # fmt: skip
     sides = []
     for model in (first, second):
-        architecture = dataclasses.replace(model.architecture, **common)  # type: ignore[arg-type]
+        architecture = dataclasses.replace(model.architecture, **common)
         graph = _graph(architecture, model)
         sides.append(Side(model, architecture, graph, _factors(model.architecture, graph, neutral)))
     return sides[0], sides[1], tuple(computed)

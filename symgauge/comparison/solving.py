@@ -115,7 +115,9 @@ def note_norms(judge: Judge, piece: Piece, element: Element) -> None:
     """What no function sees of B and an image of A should have all the same: gains and offsets that were folded, and
     what LayerNorms do not let through."""
     norms = [] if piece.norm is None else [piece.norm]
-    norms += [n for s in piece.sublayers if isinstance(s, Attention) for n in (s.query_norm, s.key_norm) if n is not None]
+    norms += [
+        n for s in piece.sublayers if isinstance(s, Attention) for n in (s.query_norm, s.key_norm) if n is not None
+    ]
     still = is_identity(element.tensors["stream"])
     for role in [r for n in norms for r in (n.gain, n.offset) if r is not None]:
         mine, theirs = judge.a.read(role), judge.b.read(role)
@@ -143,8 +145,7 @@ def solve_normal(
     for s in piece.sublayers:
         if isinstance(s, Attention):
             one, two = (attention_of(x.roles, s, a.architecture) for x in (mine, theirs))
-            exact, stored, _ = judge.allowed(s.query.weight, a.architecture.d_model)
-            found = solve_heads(one, two, a.architecture, max(exact, stored))
+            found = solve_heads(one, two, a.architecture, judge.close(s.query.weight, a.architecture.d_model))
             element.put_attention(name_of(s), found)
             for part, factor in amplification(one, found).items():
                 amplified[getattr(s, part).weight] = factor
@@ -158,7 +159,7 @@ def solve_normal(
             shuffled |= renumbered_experts(shuffled, s, element.tensors[f"{name_of(s)}.experts"])
     for f in feed_forwards(piece):
         one_f, two_f = (feed_forward_of(r, f, a.architecture.activation) for r in (shuffled, theirs.roles))
-        order, factors = solve_neurons(one_f, two_f)
+        order, factors = solve_neurons(one_f, two_f, judge.close(f.up.weight, a.architecture.d_model))
         element.tensors.update({f"{name_of(f)}.order": order, f"{name_of(f)}.factors": factors})
     try:
         moved = act(element, mine, piece, a)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -163,10 +162,15 @@ class _Findings:
             self.save(f"{pair.what} of a product without full rank", pair.saved, s.query.weight, exact=False)
         if a.qk_norm or a.attention != "softmax" or a.alibi:
             return
-        self.save("identity blocks in keys and values", group_dimension(p), s.value.weight, exact=True, command="compress")
+        self.save(
+            "identity blocks in keys and values", group_dimension(p), s.value.weight, exact=True, command="compress"
+        )
         if p.key_bias is not None and s.key.bias is not None:
-            free = int(p.free_key_channels().sum()) * p.groups
-            self.save("key biases that softmax does not see", free, s.key.bias, exact=True, command="compress")
+            channels = int(p.free_key_channels().sum())
+            whole = "compress" if channels == p.d_k else ""
+            self.save(
+                "key biases that softmax does not see", channels * p.groups, s.key.bias, exact=True, command=whole
+            )
         if p.value_bias is not None and p.output_bias is not None and s.value.bias is not None:
             self.save("value biases carried to output biases", p.value_bias.numel(), s.value.bias, exact=True,
                       command="compress")  # fmt: skip
@@ -179,7 +183,9 @@ class _Findings:
         model = self.model
         if "unembedding.weight" not in model.parts or "token_table" not in model.parts:
             return
-        if model.checkpoint.shape(model.name_of("token_table")) != model.checkpoint.shape(model.name_of("unembedding.weight")):
+        if model.checkpoint.shape(model.name_of("token_table")) != model.checkpoint.shape(
+            model.name_of("unembedding.weight")
+        ):
             return
         if torch.equal(model.roles["token_table"], model.roles["unembedding.weight"].mT):
             count = model.roles["token_table"].numel()
@@ -194,7 +200,9 @@ class _Findings:
         if model.graph.head is None:
             self.notes.append("the checkpoint has no head; the families are counted for the model with one")
         if model.others:
-            self.notes.append(f"{len(model.others)} tensors belong to no role of the architecture: {model.others[0]}, …")
+            self.notes.append(
+                f"{len(model.others)} tensors belong to no role of the architecture: {model.others[0]}, …"
+            )
         savings = tuple(
             Saving(what, int(places), int(numbers), size, exact, command)
             for (what, exact, command), (places, numbers, size) in self.saved.items()

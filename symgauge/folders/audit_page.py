@@ -10,6 +10,7 @@ from symgauge.reporting import markdown as md
 def audit_page(found: Audit) -> str:
     """Markdown: what is free, what it saves, and what is particular about these weights."""
     total = found.bytes
+    acting = [share for share in found.full_size.shares if share.dimension]
     return md.document(
         f"# Audit of {md.code(found.source)}",
         f"{found.model_type}, {found.numbers:,} numbers in {_size(total)} "
@@ -19,7 +20,7 @@ def audit_page(found: Audit) -> str:
         f"{found.full_size.dimension:,} directions, for weights in general position, by formulas at full size.",
         md.table(
             ["family", "directions", "formula", "what moves"],
-            [[s.name, f"{s.dimension:,}", md.code(str(s.formula)), s.title] for s in found.full_size.shares if s.dimension],
+            [[s.name, f"{s.dimension:,}", md.code(str(s.formula)), s.title] for s in acting],
             right=[1],
         ),
         "## What need not be stored",
@@ -55,8 +56,8 @@ def _heads(layers: tuple[AttentionFacts, ...]) -> str:
     header = ["layer", "product", "rank", "condition", "balanced", "imbalance", "gap", "dead heads"]
     return md.document(
         "*condition* is the largest condition number of a factor as it is (norms folded), *balanced* what "
-        "`symgauge canonicalize` makes of it; *imbalance* the largest ratio of the sizes of two factors; *gap* the least "
-        "relative distance of two singular values, below which the axes of a head are not determined.",
+        "`symgauge canonicalize` makes of it; *imbalance* the largest ratio of the sizes of two factors; *gap* the "
+        "least relative distance of two singular values, below which the axes of a head are not determined.",
         md.table(header, rows),
     )
 

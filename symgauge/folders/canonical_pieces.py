@@ -125,8 +125,8 @@ class _Canonical:
         into_biases = all(m.bias is not None for m in piece.readers)
         if offset is not None and not into_biases and bool((gain == 0).any()):
             raise NonGeneric(
-                f"{self.side.name(norm.gain)} has a gain of 0 beside an offset that no bias of its readers can take up, so "
-                "it cannot be folded"
+                f"{self.side.name(norm.gain)} has a gain of 0 beside an offset that no bias of its readers can take "
+                "up, so it cannot be folded"
             )
         for m in piece.readers:
             weight = gain.unsqueeze(-1) * roles[m.weight]
@@ -147,7 +147,7 @@ class _Canonical:
         if basis.is_identity:
             return
         head = self.side.graph.head
-        # The norm of a head with a dense layer is not of the stream, but a tied table has the order of the stream there.
+        # The norm behind a head's dense layer is not of the stream, but a tied table has the stream's order there.
         inside = piece.norm is not None and head is not None and piece.norm == head.transform_norm
         for m in piece.readers:
             if m.weight in roles and not inside:
@@ -216,4 +216,3 @@ def ordered(p: FeedForwardParameters) -> FeedForwardParameters:
         factors = torch.where(largest < 0, -factors, factors)
     order = size.argsort(descending=True, stable=True)
     return p.moved(order, factors[order])
-

@@ -9,7 +9,7 @@ import torch
 
 from symgauge.errors import InvalidInput
 from symgauge.folders.canonical_pieces import canonical_pieces
-from symgauge.folders.rewriting import DTYPES, Progress, as_stored, opened, shown, writing
+from symgauge.folders.rewriting import Progress, as_stored, opened, shown, writing
 
 
 @dataclass(frozen=True)
@@ -39,18 +39,16 @@ def canonicalize_folder(
     Norm gains and offsets are folded into what reads them, the stream is in a fixed basis where nothing outside of the
     model reads it, heads are balanced and in order, neurons ordered and scaled (:func:`canonical_pieces`). The function
     is the same up to rounding to ``dtype``, by default each tensor's own; arithmetic is float64. Parts and names of the
-    files stay, as do configuration and tokenizer. A tied head pins the final norm; ``untie`` stores the head as a tensor
-    of its own, so that it can be folded and the stream turned, and says so in the configuration. ``form`` "minor"
-    gives the heads the form that :func:`~symgauge.folders.compressing.compress_folder` stores.
+    files stay, as do configuration and tokenizer. A tied head pins the final norm; ``untie`` stores the head as a
+    tensor of its own, so that it can be folded and the stream turned, and says so in the configuration. ``form``
+    "minor" gives the heads the form that :func:`~symgauge.folders.compressing.compress_folder` stores.
 
     One layer is in memory at a time. Raises :class:`InvalidInput` for what cannot be read or written, and
     :class:`UnsupportedModel` for families without an adapter.
     """
     if form not in ("balanced", "minor"):
         raise InvalidInput(f"no canonical form {form!r} of a folder; choose 'balanced' or 'minor'")
-    if dtype not in ("", *DTYPES):
-        raise InvalidInput(f"dtype {dtype!r}: choose one of {', '.join(DTYPES)}, or none to keep each tensor's own")
-    model = opened(source, untie)
+    model = opened(source, untie, dtype)
     notes: list[str] = []
     rounding = 0.0
     with writing(model, Path(out)) as add, torch.no_grad():

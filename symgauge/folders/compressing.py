@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from symgauge.algorithms.channels import blocks
+from symgauge.algorithms.channels import Blocks, blocks
 from symgauge.algorithms.minors import Minor
 from symgauge.atomic import write_text
 from symgauge.checkpoints import Checkpoint, StoredModel, StoredTensor, open_checkpoint, stored_model
 from symgauge.checkpoints.writing import TensorFile, copy_other_files, new_folder
 from symgauge.comparison.acting import name_of
-from symgauge.errors import InvalidFile, InvalidInput
+from symgauge.errors import InvalidFile
 from symgauge.folders.canonical_pieces import canonical_pieces
-from symgauge.folders.rewriting import Progress, as_stored, config_of, opened, places, shown, target_name, written_parts
+from symgauge.folders.rewriting import (
+    DTYPES,
+    Progress,
+    as_stored,
+    config_of,
+    opened,
+    places,
+    shown,
+    target_name,
+    written_parts,
+)
 from symgauge.model_graph import Attention
 from symgauge.models.huggingface.config_file import read_json
 
@@ -42,6 +52,26 @@ class Compressed:
         """Plain data for JSON."""
         return {"out": self.out, "numbers": list(self.numbers), "bytes": list(self.bytes), "rounding": self.rounding,
                 "notes": list(self.notes)}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """A tensor of the whole folder, and the file that it goes to."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    part: str
+
+    @property
+    def numbers(self) -> int:
+        return torch.Size(self.shape).numel()
+
+    @property
+    def bytes(self) -> int:
+        return self.numbers * int(getattr(torch, self.dtype).itemsize)
+
+
+_Plan = dict[str, _Planned]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,20 +112,17 @@ def compress_folder(
     :func:`expand_folder` gives the same folder as ``canonicalize_folder(…, form="minor")``, bit for bit. Options as
     there. One layer is in memory at a time.
     """
-    model = opened(source, untie)
+    model = opened(source, untie, dtype)
     place, parts = places(model)
-    plan = {
-        name: {"dtype": dtype_of, "shape": list(shape), "part": place[name]}
-        for name, (dtype_of, shape) in _tensors(model, place, dtype).items()
-    }
+    plan = _planned(model, place, dtype)
     blank = _blank(plan, config_of(model), str(source))
     notes: list[str] = []
     constant: dict[str, float] = {}
     minors: dict[str, int] = {}
     rounding, kept_numbers, kept_bytes = 0.0, 0, 0
     folder_of = Path(model.checkpoint.source)
-    row_names = [f"{layer}.rows.{j}" for layer in _attention(model) for j in range(3)]
-    with new_folder(Path(out)) as folder, TensorFile(folder / WEIGHTS, [*plan, *row_names]) as file, torch.no_grad():
+    rows = [f"{layer}.rows.{j}" for layer, s in _attention(model).items() for j in range(len(_kinds(model, s)))]
+    with new_folder(Path(out)) as folder, TensorFile(folder / WEIGHTS, [*plan, *rows]) as file, torch.no_grad():
 
         def keep(name: str, tensor: Tensor) -> None:
             nonlocal kept_numbers, kept_bytes
@@ -122,11 +149,11 @@ def compress_folder(
         if folder_of.is_dir():
             copy_other_files(folder_of, folder)
         write_text(folder / "config.json", json.dumps(config_of(model), indent=2) + "\n")
-        about = {"format": _FORMAT, "parts": parts, "tensors": plan, "constant": constant, "minors": minors}
+        tensors = {name: asdict(t) for name, t in plan.items()}
+        about = {"format": _FORMAT, "parts": parts, "tensors": tensors, "constant": constant, "minors": minors}
         write_text(folder / PLAN, json.dumps(about, indent=1) + "\n")
-    before = [torch.Size(t["shape"]).numel() for t in plan.values()]
-    sizes = [n * getattr(torch, t["dtype"]).itemsize for n, t in zip(before, plan.values(), strict=True)]
-    return Compressed(str(out), (sum(before), kept_numbers), (sum(sizes), kept_bytes), rounding, tuple(notes))
+    before = (sum(t.numbers for t in plan.values()), sum(t.bytes for t in plan.values()))
+    return Compressed(str(out), (before[0], kept_numbers), (before[1], kept_bytes), rounding, tuple(notes))
 
 
 def expand_folder(source: str | Path, out: str | Path, *, progress: Progress | None = None) -> Path:
@@ -141,16 +168,18 @@ def expand_folder(source: str | Path, out: str | Path, *, progress: Progress | N
     if about.get("format") != _FORMAT:
         raise InvalidFile(f"{folder / PLAN}: is of another format than {_FORMAT!r}")
     checkpoint = open_checkpoint(folder / WEIGHTS)
-    plan: dict[str, dict[str, Any]] = about["tensors"]
-    blank = _blank(plan, checkpoint.config or {}, str(folder))
+    plan = _read_plan(about, folder)
+    blank = _blank(plan, read_json(folder / "config.json"), str(folder))
     known = _Known(about["constant"], {layer: _minors(blank, checkpoint, layer) for layer in about["minors"]})
     by_tensor = _by_tensor(blank, known)
-    with new_folder(Path(out)) as made, written_parts(made, about["parts"], {n: t["part"] for n, t in plan.items()}) as add:
+    with (
+        new_folder(Path(out)) as made,
+        written_parts(made, about["parts"], {n: t.part for n, t in plan.items()}) as add,
+    ):
         copy_other_files(folder, made)
         (made / PLAN).unlink()
         for count, (name, entry) in enumerate(plan.items()):
             stored = checkpoint.stored(name)
-            shape = tuple(entry["shape"])
             if name in by_tensor:
                 template = by_tensor[name].templates(blank)[name]
                 whole = template.to(stored.dtype)
@@ -158,8 +187,8 @@ def expand_folder(source: str | Path, out: str | Path, *, progress: Progress | N
                 _check(name, int(free.sum()), stored.numel(), folder)
                 whole[free] = stored
             else:
-                _check(name, torch.Size(shape).numel(), stored.numel(), folder)
-                whole = stored.reshape(shape)
+                _check(name, entry.numbers, stored.numel(), folder)
+                whole = stored.reshape(entry.shape)
             add(name, whole)
             if progress is not None:
                 progress(name, (count + 1) / len(plan))
@@ -175,9 +204,13 @@ def _attention(model: StoredModel) -> dict[str, Attention]:
     return {name_of(s): s for s in model.graph.sublayers() if isinstance(s, Attention)}
 
 
+def _kinds(model: StoredModel, s: Attention) -> list[Blocks | None]:
+    """What the minors of a layer are of: blocks of keys, then values."""
+    return [*blocks(s.rotary, model.graph.shapes[s.key.weight][-1], torch.device("cpu")), None]
+
+
 def _minors(blank: StoredModel, checkpoint: Checkpoint, layer: str) -> tuple[Minor, ...]:
-    s = _attention(blank)[layer]
-    kinds = [*blocks(s.rotary, blank.graph.shapes[s.key.weight][-1], torch.device("cpu")), None]
+    kinds = _kinds(blank, _attention(blank)[layer])
     return tuple(Minor(checkpoint.stored(f"{layer}.rows.{j}").long(), kind) for j, kind in enumerate(kinds))
 
 
@@ -192,28 +225,29 @@ def _by_tensor(blank: StoredModel, known: _Known) -> dict[str, _Known]:
     return found
 
 
-def _tensors(model: StoredModel, place: dict[str, str], dtype: str) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """Dtype and shape of every tensor that the canonical folder has."""
+def _planned(model: StoredModel, place: dict[str, str], dtype: str) -> _Plan:
+    """Every tensor that the canonical folder has."""
     found = {}
     parameters = {target_name(model, parameter): parameter for parameter in model.stored}
-    for name in place:
+    for name, part in place.items():
         stored = model.stored[parameters[name]] if name in parameters else name
         own = model.checkpoint.dtype(stored)
-        floating = name in parameters
-        found[name] = (dtype or (own if hasattr(torch, own) else "float32")) if floating else own, model.checkpoint.shape(stored)
+        chosen = dtype or (own if own in DTYPES else "float32")
+        found[name] = _Planned(chosen if name in parameters else own, model.checkpoint.shape(stored), part)
     return found
 
 
-def _blank(plan: dict[str, dict[str, Any]], config: dict[str, Any], source: str) -> StoredModel:
+def _read_plan(about: dict[str, Any], folder: Path) -> _Plan:
+    try:
+        return {n: _Planned(t["dtype"], tuple(t["shape"]), t["part"]) for n, t in about["tensors"].items()}
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InvalidFile(f"{folder / PLAN}: is damaged") from error
+
+
+def _blank(plan: _Plan, config: dict[str, Any], source: str) -> StoredModel:
     """The model whose numbers are all yet to come."""
 
-    def one(shape: tuple[int, ...], dtype: str) -> StoredTensor:
-        return StoredTensor(shape, dtype, lambda: torch.full(shape, _FREE, dtype=torch.float64))
+    def one(t: _Planned) -> StoredTensor:
+        return StoredTensor(t.shape, t.dtype, lambda: torch.full(t.shape, _FREE, dtype=torch.float64))
 
-    try:
-        tensors = {name: one(tuple(t["shape"]), t["dtype"]) for name, t in plan.items()}
-    except (KeyError, TypeError) as error:
-        raise InvalidFile(f"{source}: {PLAN} is damaged") from error
-    if not config:
-        raise InvalidInput(f"{source}: there is no config.json")
-    return stored_model(Checkpoint(source, tensors, config))
+    return stored_model(Checkpoint(source, {name: one(t) for name, t in plan.items()}, config))

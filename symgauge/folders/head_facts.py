@@ -1,4 +1,4 @@
-"""What is particular about the heads and neurons of one layer at its weights: rank, conditioning, dead and doubled units."""
+"""What is particular about the heads and neurons of a layer: rank, conditioning, dead and doubled units."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ class PairFacts:
 
     ``rank`` is the sum over groups, to the precision stored, out of ``full``. ``condition`` is the largest condition
     number of a factor as stored, ``balanced`` that after balancing, √(σ₁/σᵣ) of the product; both among groups of full
-    rank, None without one. ``imbalance`` is the largest ratio of the sizes of the two factors. ``gap`` is the least relative distance of
-    two singular values of a block, below which its basis is not determined (none for rotary planes, one to a block).
+    rank, None without one. ``imbalance`` is the largest ratio of the sizes of the two factors. ``gap`` is the least
+    relative distance of two singular values of a block, below which its basis is not determined (None for rotary
+    planes, one to a block).
     """
 
     what: str
@@ -110,8 +111,11 @@ def _facts(pair: Pair, p: AttentionParameters, unit: float) -> PairFacts:
 
 
 def _noise(left: Tensor, right: Tensor, rows: int, unit: float) -> Tensor:
-    """How large a singular value rounding alone may make (n, g): an error of relative size ``unit`` in every number of a
-    factor has the spectral norm of a random matrix. One column has full rank unless it is next to nothing."""
+    """How large a singular value rounding alone may make (n, g).
+
+    An error of relative size ``unit`` in every number of a factor has the spectral norm of a random matrix. One column
+    has full rank unless it is next to nothing.
+    """
     wide = left.shape[-1]
     two, all_of = ([torch.linalg.matrix_norm(x, kind) for x in (left, right)] for kind in (2, "fro"))
     if wide == 1:

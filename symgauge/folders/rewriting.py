@@ -23,8 +23,13 @@ DTYPES = ("float64", "float32", "bfloat16", "float16")
 Progress = Callable[[str, float], None]
 
 
-def opened(source: str | Path, untie: bool) -> StoredModel:
-    """The model that a folder or file holds; with ``untie`` its head a tensor of its own."""
+def opened(source: str | Path, untie: bool = False, dtype: str = "") -> StoredModel:
+    """The model that a folder or file holds; with ``untie`` its head a tensor of its own.
+
+    Raises :class:`InvalidInput` also for a dtype that nothing can be written in.
+    """
+    if dtype not in ("", *DTYPES):
+        raise InvalidInput(f"dtype {dtype!r}: choose one of {', '.join(DTYPES)}, or none to keep each tensor's own")
     checkpoint = open_checkpoint(source)
     model = stored_model(checkpoint)
     if not untie or not model.graph.tied or model.graph.head is None:
@@ -87,10 +92,8 @@ def writing(model: StoredModel, out: Path) -> Iterator[Callable[[str, Tensor], N
 
 
 @contextmanager
-def written_parts(
-    folder: Path, parts: list[str], place: Mapping[str, str]
-) -> Iterator[Callable[[str, Tensor], None]]:
-    """Yields what adds a tensor to the file that ``place`` names for it; an index goes beside files that are several."""
+def written_parts(folder: Path, parts: list[str], place: Mapping[str, str]) -> Iterator[Callable[[str, Tensor], None]]:
+    """Yields what adds a tensor to the file that ``place`` names for it; several files get an index."""
     sizes: dict[str, int] = {}
     with ExitStack() as stack:
         names = {part: [name for name in place if place[name] == part] for part in parts}
@@ -117,14 +120,14 @@ def places(model: StoredModel) -> tuple[dict[str, str], list[str]]:
         return dict.fromkeys(sorted(names), "model.safetensors"), ["model.safetensors"]
     from safetensors import safe_open
 
-    place = {}
+    place: dict[str, str] = {}
     for file in files:
         with safe_open(file, framework="pt") as tensors:
             place |= dict.fromkeys(tensors.keys(), file.name)
     # A tied tensor that is stored twice is written once.
     place = {n: part for n, part in place.items() if n in names or not is_parameter(model.checkpoint, n)}
     parts = [file.name for file in files]
-    return place | {name: parts[-1] for name in sorted(names - place.keys())}, parts
+    return place | dict.fromkeys(sorted(names - place.keys()), parts[-1]), parts
 
 
 def config_of(model: StoredModel) -> dict[str, Any]:

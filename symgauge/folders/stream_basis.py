@@ -33,8 +33,8 @@ def fixed_basis(side: Side, anatomy: Anatomy, table: Tensor, unembedding: Tensor
     - Orthogonal maps (RMSNorm, all gains folded): the axes of the table, TᵀEᵀE T diagonal and decreasing.
     - Those that fix **1** (LayerNorm): the same among the vectors orthogonal to **1**.
     - Any map (no norms): E T and T⁻¹U have the same, diagonal Gram matrix.
-    - Permutations alone (a gain that cannot be folded, as before a tied head): channels by the size of their column, and
-      under RMSNorm with a sign.
+    - Permutations alone (a gain that cannot be folded, as before a tied head): channels by the size of their column,
+      and under RMSNorm with a sign.
 
     ``unembedding`` (d_model, V) is needed for the third.
     """
@@ -69,9 +69,11 @@ def _axes(table: Tensor) -> tuple[Tensor, tuple[str, ...]]:
     values, vectors = torch.linalg.eigh(table.mT @ table)
     t = vectors.flip(1)
     gap = float((values.diff() / values[-1]).min())
-    notes = ()
+    notes: tuple[str, ...] = ()
     if gap < 1e-9:
-        notes = (f"two axes of the token table have sizes equal to {gap:.1e}, so that the basis is determined no better",)
+        notes = (
+            f"two axes of the token table have sizes equal to {gap:.1e}, so that the basis is determined no better",
+        )
     return t * _signs(table @ t), notes
 
 

@@ -31,7 +31,7 @@ from symgauge.model_graph import (
 from symgauge.models.parameters import random_parameters
 from symgauge.models.rotation import rotate
 
-__all__ = ["Evaluation", "ReferenceModel", "forward", "random_parameters", "reference_layout"]
+__all__ = ["ReferenceModel", "forward", "random_parameters", "reference_layout"]
 
 
 def _squared_relu(x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""What people do to LLaMA checkpoints, rightly and wrongly, as functions of a state dict; row-vector maps as stored: (out, in)."""
+"""What people do to LLaMA checkpoints, rightly and wrongly, as functions of a state dict (maps lie (out, in))."""
 
 import torch
 

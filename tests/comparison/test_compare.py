@@ -68,6 +68,10 @@ def centred(x):
     return x - x.mean(-1, keepdim=True)
 
 
+def halve(x):
+    return x.unflatten(0, (-1, e.WIDTH // 2, 2)).transpose(1, 2).flatten(0, 2)
+
+
 def interleave(x):
     return x.unflatten(0, (-1, 2, e.WIDTH // 2)).transpose(1, 2).flatten(0, 2)
 
@@ -89,7 +93,7 @@ WRONG = {
     "gain kept": (lambda s: {**e.fold(s), NORM: s[NORM]}, NORM, "twice"),
     "rotated without a fold": (e.rotate, Q, "had not been folded"),
     "rotary channels": (lambda s: {**s, Q: interleave(s[Q]), K: interleave(s[K])}, Q, "interleaved"),
-    "rotary channels, back": (lambda s: {**s, Q: interleave(interleave(s[Q])), K: interleave(interleave(s[K]))}, Q, "halved"),
+    "rotary channels, back": (lambda s: {**s, Q: halve(s[Q]), K: halve(s[K])}, Q, "halved"),
     "a group missing": (lambda s: e.with_heads(s, 0, "k", e.heads(s, 0, "k")[[0, 0]]), K, "missing"),
     "a group zero": (lambda s: e.with_heads(s, 0, "v", e.heads(s, 0, "v") * torch.tensor([1.0, 0.0])[:, None, None]), V,
                      "missing"),
@@ -97,7 +101,7 @@ WRONG = {
     "gate and up": (lambda s: {**s, GATE: s[UP], UP: s[GATE]}, GATE, "exchanged"),
     "scaled down": (e.change(DOWN, lambda x: 1.5 * x), DOWN, "1.5 times"),
     "adapter": (e.change(DOWN, low_rank), DOWN, "rank 1"),
-    "adapter of rank 2 on keys, rotated": (lambda s: e.rotate(e.fold(e.change(K, lambda x: low_rank(x, 2))(s))), K, "rank 2"),
+    "adapter on keys, rotated": (lambda s: e.rotate(e.fold({**s, K: low_rank(s[K], 2)})), K, "rank 2"),
     "rounded": (e.change(UP, lambda x: x * (1 + 2.0**-9 * torch.rand_like(x))), UP, "rounding"),
     "noise": (e.change(GATE, lambda x: x + 0.3 * e.draw(*x.shape)), GATE, "no known"),
     "head": (e.change(HEAD, lambda x: x + 0.3 * e.draw(*x.shape)), HEAD, ""),

@@ -56,7 +56,7 @@ def test_damage_is_told(tmp_path):
     tensors = load_file(tmp_path / "small" / "compressed.safetensors")
     name = "model.layers.0.self_attn.v_proj.weight"
     save_file(tensors | {name: tensors[name][:-1]}, tmp_path / "small" / "compressed.safetensors")
-    with pytest.raises(InvalidFile, match="v_proj.*numbers"):
+    with pytest.raises(InvalidFile, match=r"v_proj.*numbers"):
         expand_folder(tmp_path / "small", tmp_path / "whole")
     plan = json.loads((tmp_path / "small" / "compressed.json").read_text())
     (tmp_path / "small" / "compressed.json").write_text(json.dumps(plan | {"format": "another"}))

@@ -1,7 +1,7 @@
 """Mistakes that are made when checkpoints are folded, rotated, permuted and converted, a file each.
 
-Every file has ``recognise(scene)``: a diagnosis if the mistake, undone, leaves no more than rounding of the first tensor
-that no gauge explains, else None. The order is that in which they are asked: the more special first.
+Every file has ``recognise(scene)``: a diagnosis if the mistake, undone, leaves no more than rounding of the first
+tensor that no gauge explains, else None. The order is that in which they are asked: the more special first.
 """
 
 from __future__ import annotations

@@ -22,4 +22,3 @@ def recognise(scene: Scene) -> Diagnosis | None:
     if not scene.explains(predicted if scene.role == f.down.weight else predicted.mT):
         return None
     return Diagnosis("neurons were permuted in this map and not in the others of its layer")
-

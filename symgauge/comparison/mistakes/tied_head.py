@@ -12,7 +12,7 @@ def recognise(scene: Scene) -> Diagnosis | None:
     for predicted in (table * gain, table / gain):
         if scene.explains(predicted @ scene.stream):
             return Diagnosis(
-                "the final norm's gain was folded into a tied table, so that the embedding is multiplied by it as well; "
-                "untie the head first"
+                "the final norm's gain was folded into a tied table, so that the embedding is multiplied by it as "
+                "well; untie the head first"
             )
     return None

@@ -1,0 +1,97 @@
+"""`symgauge compare` and `symgauge apply` as they are typed."""
+
+import json
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from typer.testing import CliRunner
+
+from symgauge.cli import app
+from symgauge.models.huggingface import tiny
+from tests.comparison import edits as e
+from tests.comparison.test_compare import K, everything
+
+
+@pytest.fixture
+def folders(tmp_path):
+    """A, B with everything moved, and C with a mistake."""
+    model = e.model()
+    edits = {"a": lambda s: s, "b": everything, "c": lambda s: e.permute_heads(s, 0, "k")}
+    for name, edit in edits.items():
+        model.save_pretrained(tmp_path / name)
+        save_file(
+            {n: x.contiguous() for n, x in edit(model.state_dict()).items()}, tmp_path / name / "model.safetensors"
+        )
+    return tmp_path
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(x) for x in arguments])
+
+
+def test_equal(folders):
+    result = run(
+        "compare", folders / "a", folders / "b", "--json", "--report", folders / "page.md", "--element", folders / "g"
+    )
+    found = json.loads(result.stdout)
+    assert (result.exit_code, found["verdict"], found["tensor"]) == (0, "equal", None)
+    assert {"reason", "element", "residuals"} <= found.keys()
+    assert "# equal" in (folders / "page.md").read_text()
+    assert (folders / "page.png").read_bytes().startswith(b"\x89PNG")
+    assert run("apply", folders / "a", folders / "g", "--out", folders / "image").exit_code == 0
+    assert run("compare", folders / "image", folders / "b").exit_code == 0
+    assert "identity" in run("compare", folders / "image", folders / "b").stdout
+
+
+def test_different(folders):
+    result = run("compare", folders / "a", folders / "c", "--json")
+    found = json.loads(result.stdout)
+    assert (result.exit_code, found["verdict"], found["tensor"]) == (1, "different", K)
+    assert "keys" in found["reason"]
+
+
+def test_given_tokens(folders):
+    (folders / "ids.json").write_text("[[1, 2, 3], [4, 5, 6]]")
+    result = run("compare", folders / "a", folders / "b", "--json", "--tokens", folders / "ids.json")
+    assert json.loads(result.stdout)["function"]["tokens"] == 6
+
+
+def _no_numbers(folder):
+    tensors = load_file(folder / "model.safetensors")
+    tensors[K][0, 0] = torch.nan
+    save_file(tensors, folder / "model.safetensors")
+
+
+def _another(folder):
+    tiny("gpt2", 2).save_pretrained(folder)
+
+
+def _wider(folder):
+    e.model(hidden_size=8).save_pretrained(folder)
+
+
+def _pickled(folder):
+    (folder / "model.safetensors").unlink()
+    torch.save({"model": e.model()}, folder / "pytorch_model.bin")
+
+
+@pytest.mark.parametrize(
+    ("breaking", "words"),
+    [(_no_numbers, "NaN"), (_another, "two architectures"), (_wider, "d_model"), (_pickled, "any code")],
+)
+def test_what_cannot_be_compared_is_said_in_one_sentence(folders, breaking, words):
+    breaking(folders / "b")
+    result = run("compare", folders / "a", folders / "b")
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_an_element_of_another_model_is_refused(folders):
+    assert run("compare", folders / "a", folders / "b", "--element", folders / "g").exit_code == 0
+    _wider(folders / "c")
+    result = run("apply", folders / "c", folders / "g", "--out", folders / "image")
+    assert result.exit_code == 2
+    assert "channels" in result.stderr
+    assert not (folders / "image").exists()
