@@ -221,7 +221,7 @@ def discover(
         if fibre.rank_doubt:
             raise Undecided(fibre.rank_doubt)
     return Discovery(
-        subject, fibre, attempt, made[0], tuple(_in_words(each) for each in made), tuple(found), tuple(flows), rest, group,
+        subject, fibre, attempt, made[0], tuple(map(_in_words, made)), tuple(found), tuple(flows), rest, group,
         bound_of(attempt, fibre), seed, time.perf_counter() - began, (*subject.notes, *fibre.notes),
     )  # fmt: skip
 
