@@ -312,6 +312,23 @@ def test_the_more_was_looked_at_the_more_must_bring_nothing_new(seed: int) -> No
     assert (found.nullity, found.saturated) == (0, True)
 
 
+class Same(nn.Module):
+    """x ↦ w₁ + w₂, whatever x is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = nn.Parameter(torch.zeros(2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.w.sum() + x * 0
+
+
+@pytest.mark.parametrize("inputs", [Vectors(1, 1), Vectors(3, 2)])
+def test_values_that_run_out_among_endless_inputs_are_all_there_are(inputs: Vectors) -> None:
+    found = dimension(Same(), inputs).require_decided()
+    assert (found.rank, found.nullity, found.exhausted) == (1, 1, False)
+
+
 class Rare(Pairs):
     """The number of the first pair, times a chain of roots of all tokens that few sequences have in the field."""
 
