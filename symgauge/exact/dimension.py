@@ -34,6 +34,8 @@ _AT_FIRST = 1.3
 """Rows of the first batch, for each parameter."""
 _FURTHER = 0.4
 """Size of a further batch that must bring nothing new, in what was used before."""
+_FURTHER_OF_FEW = 1.0
+"""The same where usable inputs are few: what is rarely seen (a row for a pair of tokens) is missed more easily there."""
 _SPARE = 128
 """Positions in a further batch at least, where there are many: to look at them costs next to nothing."""
 
@@ -83,7 +85,7 @@ class _Search:
         return self.rows.echelon.rank
 
     def settle(self) -> None:
-        """Add probes until a further batch, two fifths of what was used before, brings nothing new."""
+        """Add probes until a further batch, two fifths of what was used before or as large, brings nothing new."""
         rows, self.saturated = self.rows, False
         start = time.perf_counter()
         self.acceptance.prepare()
@@ -103,7 +105,8 @@ class _Search:
                 return
             if gained:
                 spare = min(_SPARE, self.acceptance.available // 4)
-                lacking = max(2, math.ceil(_EXTRA * rows.positions / rows.rows), int(_FURTHER * rows.positions), spare)
+                further = int((_FURTHER if spare == _SPARE else _FURTHER_OF_FEW) * rows.positions)
+                lacking = max(2, math.ceil(_EXTRA * rows.positions / rows.rows), further, spare)
                 idle = 0
                 continue
             # A short search brings less than was asked for: several together make the batch, or all that is left does.
