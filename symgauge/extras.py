@@ -7,9 +7,8 @@ from importlib.util import find_spec
 from symgauge.errors import InvalidInput
 
 EXTRAS = {
-    "algorithms": ("scipy",),
-    "verify": ("hypothesis", "mpmath", "pytest", "scipy", "xdist"),
-    "reproduce": ("matplotlib", "scipy"),
+    "verify": ("hypothesis", "mpmath", "pytest", "xdist"),
+    "reproduce": ("matplotlib",),
     "transformers": ("safetensors", "transformers"),
     "gguf": ("gguf",),
 }

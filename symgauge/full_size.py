@@ -19,7 +19,7 @@ from symgauge.symmetries import Output, families
 from symgauge.symmetries.first_layer import surpluses
 from symgauge.symmetries.symbols import evaluate
 
-_LAYERS = 4
+_LAYERS = 5
 """Enough that a first and a last layer of another kind are a minority."""
 
 
@@ -99,16 +99,15 @@ def full_size(architecture: Architecture, output: Output = "logits") -> FullSize
 
 
 def shortened(a: Architecture) -> Architecture:
-    """The architecture with a few layers of each kind and three experts per layer, everything else as it is."""
+    """The architecture with a few layers after its dense ones and three experts per layer, everything else as it is."""
     if a.rotary_by_layer:
         return a  # layers of several kinds, each counted
     experts, dense = a.experts, 0
     if experts is not None and experts.first < a.layers:
-        dense = min(2, experts.first)
-        experts = dataclasses.replace(experts, first=dense)
+        # All of them: what their borders give is no multiple of a letter.
+        dense = experts.first
         if experts.active < experts.count and experts.count > 3:
             # Groups of experts limit permutations only, which have no dimension.
             experts = dataclasses.replace(experts, count=3, active=min(2, experts.active), groups=1, active_groups=1)
-    rest = a.layers - (a.experts.first if dense and a.experts is not None else 0)
-    layers = dense + min(_LAYERS, rest)
+    layers = dense + min(_LAYERS, a.layers - dense)
     return a.replace(layers=layers, windows=a.windows[:layers], experts=experts)

@@ -32,7 +32,7 @@ class Generators:
 
 
 def chosen_families(
-    a: Architecture,
+    a: Architecture | None,
     output: Output,
     extra: Sequence[Symmetry],
     families: Iterable[str] | None,
@@ -40,14 +40,15 @@ def chosen_families(
 ) -> list[Symmetry]:
     """The families to look at, in their order: those that act on ``a``, then one's own.
 
-    ``families`` names the only ones wanted, ``without`` those to leave out. Raises InvalidInput for unknown names.
+    Without an architecture there are only one's own. ``families`` names the only ones wanted, ``without`` those to
+    leave out. Raises InvalidInput for unknown names.
     """
     for family in extra:
         _check_family(family)
     own = [family.name for family in extra]
     wanted = None if families is None else check_names(families, own)
     unwanted = check_names(without, own)
-    every = [*group.families(a, output), *extra]
+    every = [*([] if a is None else group.families(a, output)), *extra]
     return [family for family in every if (wanted is None or family.name in wanted) and family.name not in unwanted]
 
 
@@ -90,9 +91,11 @@ def generators(
 
 
 def generators_where_possible(
-    family: Symmetry, a: Architecture, graph: ModelGraph, layout: Layout, theta: Tensor, arithmetic: FiniteField
+    family: Symmetry, a: Architecture | None, graph: ModelGraph, layout: Layout, theta: Tensor, arithmetic: FiniteField
 ) -> Generators:
     """As :func:`generators`, at those places of the family whose roles are in the layout.
+
+    Without an architecture for a family that acts on parameters by their names, and asks for none.
 
     Raises InvalidInput for a family that names a role neither the layout nor the architecture has, or returns
     something other than the roles it moves.
@@ -103,7 +106,7 @@ def generators_where_possible(
     # The shift is added in exact arithmetic: θ + 1 in float64 would round, and be another point.
     roles = {n: point[s.index] + s.shift if s.shift else point[s.index] for n, s in layout.slots.items()}
     blocks, missing = [], []
-    for site in family.sites(a, graph):
+    for site in family.sites(a, graph):  # type: ignore[arg-type]
         if not isinstance(site, Site) or not is_integer(site.coordinates):
             raise InvalidInput(f"family {family.name!r}: sites must be a list of symgauge.symmetries.Site")
         if not site.coordinates:

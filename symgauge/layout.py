@@ -91,6 +91,11 @@ class Layout:
             slots[role] = Slot(numbers[name] if move is None else _moved(role, numbers[name], move))
         return cls(slots, start, names)
 
+    @classmethod
+    def by_name(cls, module: nn.Module) -> Layout:
+        """The layout whose roles are the module's parameters as they are."""
+        return cls.of(module, {name: name for name, _ in flatten(module)[1]})
+
     @property
     def unused(self) -> Tensor:
         """Positions of θ that belong to no role."""

@@ -158,9 +158,9 @@ def _controls(
         if unseen is None:
             changes[name] = relative_error(expected, function({**after, name: before[name]}))
         elif not unseen.wholly:
-            changes[name] = relative_error(expected, function({**after, name: _displaced(after[name], generator)}))
+            changes[name] = relative_error(expected, function({**after, name: displaced(after[name], generator)}))
     if not changes:  # all that moves is unseen: the function must see the rest
-        others = {name: _displaced(x, generator) for name, x in after.items() if name not in moved}
+        others = {name: displaced(x, generator) for name, x in after.items() if name not in moved}
         changes["all others"] = relative_error(expected, function({**after, **others}))
     for name, change in changes.items():
         if not bound <= change < torch.inf:
@@ -171,6 +171,7 @@ def _controls(
     return changes
 
 
-def _displaced(x: Tensor, generator: torch.Generator) -> Tensor:
+def displaced(x: Tensor, generator: torch.Generator) -> Tensor:
+    """A tensor with noise of its own size added."""
     noise = torch.randn(x.shape, generator=generator, dtype=torch.float64)
     return x + noise * torch.linalg.vector_norm(x) / torch.linalg.vector_norm(noise)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Generator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +16,15 @@ import pytest
 
 from symgauge import profiles
 from symgauge.atomic import check_target, check_writable
+from symgauge.check_places import home_of, located
 from symgauge.claims import Claim, Entry, EvidenceLog, Ledger
-from symgauge.claims.catalogue import catalogue, checks_folder
+from symgauge.claims.catalogue import catalogue
 from symgauge.claims.declared import source_folder
 from symgauge.claims.decorator import names_of
-from symgauge.claims.select import select
+from symgauge.claims.select import matching, select
 from symgauge.errors import SymgaugeError
 from symgauge.reporting.lines import headline, line
+from symgauge.uncollected import entries_of
 
 PROPERTY = "symgauge"
 LOG = pytest.StashKey[EvidenceLog]()
@@ -69,6 +70,7 @@ class ClaimsPlugin:
         self.config = config
         self.entries: dict[str, Entry] = {}
         self.expected: dict[str, Claim] = {}
+        self.uncollected: dict[str, Entry] = {}
         self.trouble = ""
         self.is_worker = hasattr(config, "workerinput")
         self.events: str | None = config.getoption("symgauge_events")
@@ -79,6 +81,14 @@ class ClaimsPlugin:
                 profiles.activate(chosen)
             except SymgaugeError as error:
                 raise pytest.UsageError(str(error)) from error
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """A file that cannot be imported, or skips itself, leaves its claims undecided, and says so."""
+        if report.passed:
+            return
+        for entry in entries_of(report, self.config):
+            self.uncollected[entry.claim.id] = entry
+            self._tell(entry)
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         """Mark the checks, early enough for -m."""
@@ -103,7 +113,8 @@ class ClaimsPlugin:
         patterns = config.getoption("claims")
         if patterns:
             try:
-                kept = {owners[claim_id] for claim_id in select(patterns, list(owners))}
+                chosen = select(patterns, [*owners, *self.uncollected])
+                kept = {owners[claim_id] for claim_id in chosen if claim_id in owners}
             except SymgaugeError as error:
                 raise refusal(config, str(error)) from error
             config.hook.pytest_deselected(items=[item for item in items if item not in kept])
@@ -131,24 +142,25 @@ class ClaimsPlugin:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """A check that never started (skipped, or broken fixtures) leaves its claims undecided, and says so."""
-        if call.when == "setup" and call.excinfo is not None and decided(item):
+        """A check that was skipped, or whose fixtures break before or after it, leaves its claims undecided."""
+        if call.when != "call" and call.excinfo is not None and decided(item):
             record(item, _failure(call.excinfo.value))
         return (yield)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take up the facts of a finished check; in the controller they come from the workers."""
-        if self.is_worker or (report.when != "call" and report.passed):
+        if self.is_worker or report.when != "teardown":
             return
-        for name, value in report.user_properties:
-            if name != PROPERTY:
-                continue
-            entry = Entry.from_json(json.loads(str(value)))
-            known = self.entries.get(entry.claim.id)
-            self.entries[entry.claim.id] = entry
-            if known is None and self.events:
-                with open(self.events, "a", encoding="utf-8") as stream:
-                    stream.write(f"{value}\n")
+        found = [Entry.from_json(json.loads(str(value))) for name, value in report.user_properties if name == PROPERTY]
+        for claim_id, entry in {entry.claim.id: entry for entry in found}.items():
+            self.entries[claim_id] = entry
+            self._tell(entry)
+
+    def _tell(self, entry: Entry) -> None:
+        """One line of JSON to whoever watches the run."""
+        if self.events and not self.is_worker:
+            with open(self.events, "a", encoding="utf-8") as stream:
+                stream.write(_json(entry) + "\n")
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:
@@ -171,7 +183,7 @@ class ClaimsPlugin:
                 from symgauge.reporting.site import write_reports
                 from symgauge.sources import register
 
-                for home in sorted({entry.home for entry in self.entries.values()} - {""}):
+                for home in sorted({entry.home for entry in self.ledger().entries.values()} - {""}):
                     register(Path(self.config.invocation_params.dir, home))
                 write_reports(self.ledger(), pages)
         except SymgaugeError as error:
@@ -210,8 +222,11 @@ class ClaimsPlugin:
         return data, pages
 
     def ledger(self) -> Ledger:
-        """What has been decided so far."""
-        missing = [
+        """What has been decided so far, and what was asked for and is not."""
+        patterns = self.config.getoption("claims")
+        asked = matching(patterns, self.uncollected) if patterns else self.uncollected
+        missing = [self.uncollected[claim_id] for claim_id in asked if claim_id not in self.entries]
+        missing += [
             Entry.of(claim, (), "the check was not run")
             for claim_id, claim in self.expected.items()
             if claim_id not in self.entries
@@ -221,28 +236,18 @@ class ClaimsPlugin:
 
 def record(item: pytest.Item, failure: str = "") -> Sequence[Entry]:
     """Decide the claims of a test and attach the entries to it."""
-    log, home = evidence_log(item), _home(item)
-    entries = [Entry.of(_located(claim, item, home), log.of(claim.id), failure, home) for claim in decided(item)]
+    log, home = evidence_log(item), home_of(item.path, item.config)
+    entries = [
+        Entry.of(located(claim, item.path, item.name, item.config), log.of(claim.id), failure, home)
+        for claim in decided(item)
+    ]
     for entry in entries:
-        text = json.dumps(entry.to_json(), sort_keys=True, ensure_ascii=False, allow_nan=False)
-        item.user_properties.append((PROPERTY, text))
+        item.user_properties.append((PROPERTY, _json(entry)))
     return entries
 
 
-def _home(item: pytest.Item) -> str:
-    """The folder of the test's source as seen from where pytest was started; empty for those that symgauge brings."""
-    folder = source_folder(item.path) or item.path.parent
-    return "" if folder.is_relative_to(checks_folder()) else _seen(folder, item)
-
-
-def _located(claim: Claim, item: pytest.Item, home: str) -> Claim:
-    if home:
-        return replace(claim, check=f"{_seen(item.path, item)}::{item.name}")
-    return replace(claim, check=f"{item.path.relative_to(checks_folder().parent).as_posix()}::{item.name}")
-
-
-def _seen(path: Path, item: pytest.Item) -> str:
-    return Path(os.path.relpath(path, item.config.invocation_params.dir)).as_posix()
+def _json(entry: Entry) -> str:
+    return json.dumps(entry.to_json(), sort_keys=True, ensure_ascii=False, allow_nan=False)
 
 
 def _failure(error: BaseException) -> str:

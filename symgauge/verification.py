@@ -15,6 +15,7 @@ from typing import TextIO
 
 from symgauge.claims import Entry, Ledger
 from symgauge.claims.catalogue import Catalogue, checks_folder
+from symgauge.claims.declared import source_folder
 from symgauge.errors import SymgaugeError
 
 POLL_SECONDS = 0.1
@@ -46,8 +47,8 @@ def run_checks(
 
     Checks that come with symgauge run in an empty folder; those of one's own where the run is started, as by pytest.
 
-    A chosen claim that comes back without an entry (its file could not be imported, its process died) is undecided in
-    the ledger. Raises ChecksDidNotRun, with the end of pytest's output, when pytest itself fails.
+    A chosen claim that comes back without an entry (its process died) is undecided in the ledger. Raises
+    ChecksDidNotRun, with the end of pytest's output, when pytest itself fails.
     """
     entries: dict[str, Entry] = {}
     if not ids:
@@ -80,10 +81,19 @@ def run_checks(
         tail = "\n".join(printed.splitlines()[-TAIL_LINES:])
         raise ChecksDidNotRun(f"pytest stopped with exit status {process.returncode}; the end of its output:\n{tail}")
     for claim_id in missing:
-        entry = Entry.of(known.claims[claim_id], (), "the check did not run to its end; see the output of pytest")
+        said = "the check did not run to its end; see the output of pytest"
+        entry = Entry.of(known.claims[claim_id], (), said, _home(known, claim_id))
         entries[claim_id] = entry
         watch(entry)
     return Run(Ledger.of(entries.values(), profile), process.returncode == 0, printed)
+
+
+def _home(known: Catalogue, claim_id: str) -> str:
+    """The folder of a claim of one's own, as seen from here; empty for one that comes with symgauge."""
+    if known.folder == checks_folder():
+        return ""
+    folder = source_folder(known.files[claim_id]) or known.folder
+    return Path(os.path.relpath(folder)).as_posix()
 
 
 def _arriving(process: subprocess.Popen[bytes], events: TextIO) -> Iterator[Entry]:

@@ -84,9 +84,7 @@ def test_the_core_measures_and_accounts(place: Path) -> None:
     ("missing", "arguments", "sentence"),
     [
         ("pytest", ["verify", "gauge/abs-4"], "symgauge verify needs pytest: pip install 'symgauge[verify]'"),
-        ("scipy", ["verify", "gauge/abs-4"], "symgauge verify needs scipy: pip install 'symgauge[verify]'"),
         ("matplotlib", ["verify", "--report", "r"], "draws the figures of experiments, needs matplotlib"),
-        ("scipy", ["reproduce", "list"], "symgauge reproduce needs scipy: pip install 'symgauge[reproduce]'"),
         ("matplotlib", ["reproduce", "gauge"], "needs matplotlib: pip install 'symgauge[reproduce]'"),
         ("transformers", ["dim", "mamba"], "model types need transformers: pip install 'symgauge[transformers]'"),
     ],
@@ -97,16 +95,3 @@ def test_a_command_says_what_it_lacks(place: Path, missing: str, arguments: list
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
     assert [*place.iterdir()] == [place / "model.py"]
-
-
-def test_algorithms_that_match_nothing_need_nothing(place: Path) -> None:
-    (place / "model.py").write_text(
-        "from symgauge.algorithms import align, canonicalize, random_attention\n"
-        "p = random_attention(d_model=5, heads=2, d_k=2, d_v=2)\n"
-        "print(canonicalize(p).rounding)\n"
-        "align(p, p)\n"
-    )
-    code = WITHOUT.format(missing=["scipy"], arguments=[]).split("sys.argv")[0] + "import model"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=place, timeout=300)
-    assert float(done.stdout) < 1e-10
-    assert "matching heads or neurons needs scipy: pip install 'symgauge[algorithms]'" in done.stderr

@@ -15,7 +15,7 @@ SUPPORT = "support"
 MODULES = sorted(checks_folder().rglob("*.py"))
 CHECKS = [path for path in MODULES if path.name.startswith("test_")]
 LIBRARY = Path(__file__).parent.parent / "symgauge"
-WORDS_OF_THE_FIELD = {"gauge", "production"}
+WORDS_OF_THE_FIELD = {"gauge", "production", "discovered"}
 """Names of sources that are also words; a claim's id, gauge/thm-1, is none."""
 
 

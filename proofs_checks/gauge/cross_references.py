@@ -67,7 +67,7 @@ POINTERS = tuple(
 
 
 class Reference(NamedTuple):
-    """A printed reference: what rests on what, and the words that say so (or, for a formula, print it)."""
+    """A reference of the source: what rests on what, and the words that say so (or, for a formula, print it)."""
 
     statement: str
     cited: str

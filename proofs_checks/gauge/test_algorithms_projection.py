@@ -126,7 +126,10 @@ def test_projected_gradient(evidence: EvidenceLog) -> None:
         good,
         cases=cases,
     )
-    evidence.proof("for every size: a true gradient stays", proves(projection.prove_gradient_is_horizontal))
+    evidence.proof(
+        "for every size: a gradient is perpendicular to the orbit, so projecting it changes nothing",
+        proves(projection.prove_gradient_is_horizontal),
+    )
     worst, changed, cases = 0.0, 1.0, 0
     for layer, seed in drawn_layers():
         u, v = gaussian_like(layer, seed), gaussian_like(layer, seed + 100)

@@ -116,7 +116,10 @@ def test_relaxed_assumption(evidence: EvidenceLog) -> None:
     e1, e2 = [1, 0], [0, 1]
     equal_keys = layer(head(e1, e2, e1, [1, 2]), head([1, 1], e2, e2, [1, -1]))
     meets_a2 = equal_keys.w_q[0].rows == equal_keys.heads * equal_keys.w_v[0].cols
-    evidence.audit("a relaxation of A2 holds wherever A2 does", not meets_a2 or apart(*equal_keys.w_k))
+    evidence.audit(
+        "a relaxation would hold wherever A2 does: two heads with equal keys meet A2, and not this",
+        not meets_a2 or apart(*equal_keys.w_k),
+    )
     evidence.control(
         "a condition that A2 does imply, $d\\le hd_v$, holds at the same point",
         not meets_a2 or equal_keys.w_q[0].rows <= equal_keys.heads * equal_keys.w_v[0].cols,

@@ -66,6 +66,10 @@ def test_redundancy_of_the_base_model(evidence: EvidenceLog) -> None:
             "percent": equal(f"{100 * total / BASE_PARAMETERS:.1f}", "1.1"),
         },
     )
+    fewer = total * (BASE_LAYERS - 1) // BASE_LAYERS
+    evidence.control(
+        "eleven layers do not reach the claim", kind="audit", figures={"dimensions": at_most(fewer, 1_100_000)}
+    )
 
 
 @checks("sec7.1-c")
@@ -73,6 +77,11 @@ def test_redundancy_of_gpt_3(evidence: EvidenceLog) -> None:
     total = GPT_3_LAYERS * gauge_dimension(*GPT_3[:3])
     figures = {"redundant dimensions": equal(total, 301_989_888), "against the claim": at_least(total, 300_000_000)}
     evidence.audit("$96 \\cdot 96 \\cdot 2 \\cdot 128^2$", on="reproduction", figures=figures)
+    evidence.control(
+        "queries and keys alone do not reach the claim",
+        kind="audit",
+        figures={"dimensions": at_most(total // 2, 300_000_000)},
+    )
 
 
 @checks("sec7.1-b")

@@ -53,7 +53,7 @@ def test_values(evidence: EvidenceLog) -> None:
     )
     for first, text in ((2, moved), (1, start)):
         low, high = interval(text)
-        evidence.audit(f"the number rounds to {text}", low**2 <= squared_output(first) <= high**2)
+        evidence.audit(f"the exact number, rounded, against {text}", low**2 <= squared_output(first) <= high**2)
     squares = {"LN(Mx)": equal(str(squared_output(2)), "767"), "LN(x)": equal(str(squared_output(1)), "767")}
     evidence.exact("squares of the first components", on="correction", figures=squares)
     low, high = interval("27.69")

@@ -92,7 +92,7 @@ def test_citations(evidence: EvidenceLog) -> None:
     for name in ("query_key", "value_output"):
         record_identity(evidence, name, only=invariance)
     evidence.audit(
-        "the proof of Theorem 3.6 includes B.1, where the invariance is shown, and along printed references no "
+        "the proof of Theorem 3.6 includes B.1, where the invariance is shown, and along its references no "
         "statement rests on itself",
         "Lemma B.1" in reached("Theorem C.1", graph),
         figures={"circle": equal(circle(graph), [])},

@@ -33,7 +33,11 @@ def test_biased_bilinear_form(evidence: EvidenceLog) -> None:
         + ONE * new_Q * A.I * W_K.T * X.T
         + ONE * new_Q * new_K.T * ONE.T
     )
-    evidence.proof("for every size", proves(lambda: prove_equal(moved, expanded)), only=expansion)
+    evidence.proof(
+        "for every size: the product expands into these four terms",
+        proves(lambda: prove_equal(moved, expanded)),
+        only=expansion,
+    )
     missing = expanded - ONE * new_Q * new_K.T * ONE.T
     evidence.control("a term left out", not proves(lambda: prove_equal(moved, missing)), kind="proof", only=expansion)
 

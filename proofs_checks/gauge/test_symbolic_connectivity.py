@@ -113,6 +113,13 @@ def test_hessian_of_gauge_directions(evidence: EvidenceLog) -> None:
         counterexample=r"$v = (1,-2)$ at $(1,2)$: $v^\top Hv = -4$",
         only=flat,
     )
+    along = model.at(model.VERTICAL, 1, 1)
+    evidence.control(
+        "along the gauge direction at the critical point $(1,1)$ the same number is zero",
+        (along.T * model.at(model.HESSIAN, 1, 1) * along)[0] == 0,
+        kind="exact",
+        only=flat,
+    )
     for claim_id, on in ((everywhere, "correction"), (flat, "condition")):
         at_minimum = model.at(model.HESSIAN * model.VERTICAL, 1, 1)
         evidence.exact("$Hv = 0$ at the critical point $(1,1)$", is_zero(at_minimum), on=on, only=claim_id)

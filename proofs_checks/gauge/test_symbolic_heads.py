@@ -89,7 +89,7 @@ def test_action(evidence: EvidenceLog) -> None:
         only=product,
     )
     evidence.audit(
-        "a swap of two heads commutes with the continuous factor, as in a direct product", commute, only=product
+        "in a direct product a swap of two heads would commute with the continuous factor", commute, only=product
     )
     evidence.exact("it does not: the product is semidirect", not commute, on="correction", only=product)
 

@@ -130,7 +130,7 @@ def test_isolating_inputs(evidence: EvidenceLog) -> None:
     )
     evidence.exact(r"it is $\sqrt{d_k}$", figures={"entry": equal(str(value), "2")}, on="correction", only=scale)
     evidence.control(
-        r"at $d_k = 1$, where $\sqrt{d_k} = 1$, the printed formula holds ($W_Q = (1,0)^\top$, $W_K = (1,1)^\top$, "
+        r"at $d_k = 1$, where $\sqrt{d_k} = 1$, the formula does hold ($W_Q = (1,0)^\top$, $W_K = (1,1)^\top$, "
         r"$v = (1,0)$)",
         (sp.Matrix([[1, 0]]) * sp.Matrix([1, 0]))[0] * (sp.Matrix([[1, 0]]) * sp.Matrix([1, 1]))[0] == 1,
         kind="exact",

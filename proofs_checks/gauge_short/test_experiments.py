@@ -34,6 +34,10 @@ def test_redundancy_of_the_base_model(evidence: EvidenceLog) -> None:
         on="reproduction",
         figures={"redundant dimensions": equal(total, 1_179_648), "against the claim": at_least(total, 1_100_000)},
     )
+    fewer = total * (layers - 1) // layers
+    evidence.control(
+        "eleven layers do not reach the claim", kind="audit", figures={"dimensions": at_most(fewer, 1_100_000)}
+    )
 
 
 @checks("s10")

@@ -119,6 +119,7 @@ def test_lie_algebra(evidence: EvidenceLog) -> None:
         return found.unexplained if found.inside and found.free else -1
 
     outside = [unexplained(point) for point in SILENT]
+    general = random_attention(d=5, d_k=3, d_v=1, groups=range(2), seed=0)
     evidence.exact(
         r"at points of $\Theta_0$ the kernel of the derivative is this algebra",
         outside == [0, 0],
@@ -126,6 +127,12 @@ def test_lie_algebra(evidence: EvidenceLog) -> None:
         r"W_K^{(1)}$ and $\delta W_V^{(1)}$ are free",
         figures={"directions outside": outside},
         cases=2,
+    )
+    half = lie.characterise(general, [lie.query_key_generators(general)]).unexplained
+    evidence.control(
+        "without the maps of values and outputs the algebra is too small at a general point as well",
+        kind="exact",
+        figures={"directions outside": [unexplained(general), half], "more than none": at_least(half, 1)},
     )
     evidence.proof(
         "for every size: the generators are tangent to the fibre and closed under the bracket",

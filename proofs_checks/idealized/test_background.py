@@ -56,7 +56,7 @@ def test_sussmann(evidence: EvidenceLog) -> None:
 def test_brea(evidence: EvidenceLog) -> None:
     subject = ("identifiability", "identifiable", "identification", "uniqueness")
     evidence.audit(
-        f"the subject named in §2.1, looked for in the entry of [2]: {', '.join(subject)}",
+        f"words for the subject named in §2.1 that the entry of [2] should have, and has not: {', '.join(subject)}",
         any(BREA.count(word) for word in subject),
         cases=len(subject),
     )

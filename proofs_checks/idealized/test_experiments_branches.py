@@ -80,7 +80,7 @@ def test_connected(evidence: EvidenceLog) -> None:
 @checks("abs-9-clusters")
 def test_discovery(evidence: EvidenceLog) -> None:
     evidence.audit(
-        "whether the models cluster, by place: one answer?",
+        "whether the models cluster, by place",
         len(set(CLUSTERS.values())) == 1,
         figures=dict(CLUSTERS),
         cases=len(CLUSTERS),

@@ -24,7 +24,7 @@ from proofs_checks.idealized.model import (
 from proofs_checks.idealized.reported import FIGURE_2, FIGURE_2_NULL
 from proofs_checks.idealized.trained_models import COPY, LONGER_COPY, XOR, row
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
-from symgauge.experiments.deciding import record_outcome
+from symgauge.experiments.deciding import decided, record_outcome
 from symgauge.profiles import scale
 
 PROTOCOL = Protocol(rate=1e-3, loss=1e-3, steps=3000)
@@ -170,8 +170,15 @@ def test_capacity(evidence: EvidenceLog) -> None:
 
 @checks("fig-3")
 def test_gap(evidence: EvidenceLog) -> None:
-    record_outcome(evidence)
+    (outcome,) = record_outcome(evidence)
     c = row(*COPY)
+    ends = decided(evidence.claims[0]).run.result.table("Where the spectrum ends").rows
+    behind = {name: values - distinct for name, values, distinct, *_ in ends}
+    evidence.control(
+        "values behind the gap of the other two tasks, by the same record",
+        figures={"counts": equal([behind["Copy-Last (V=2, T=4)"], behind["Copy-Last (V=3, T=2)"]], [16, 0])},
+        of=outcome,
+    )
     words = c.task.words()
     keep = [n for n, word in enumerate(words) if list(word[:-1]) == sorted(word[:-1])]
     distinct = spaces(c.architecture, c.trained.theta, c.task.inputs[keep])

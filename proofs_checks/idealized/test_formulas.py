@@ -38,6 +38,11 @@ def test_parameters(evidence: EvidenceLog) -> None:
         sp.expand(formulas.parameters().total - (2 * V * d + L * (4 * d**2 + 2 * d * 4 * d))) == 0,
         on="condition",
     )
+    evidence.control(
+        r"with $d_{ff} = 3d$ it is not",
+        sp.expand(formulas.parameters().total - (2 * V * d + L * (4 * d**2 + 2 * d * 3 * d))) != 0,
+        kind="proof",
+    )
     small = models[-1]
     others = {
         "biases in the network": small.replace(ff_bias=True),

@@ -8,7 +8,7 @@ from proofs_checks.idealized import dimension_formulas as formulas
 from proofs_checks.idealized.model import IdealizedModel, architecture, repeated_rows
 from proofs_checks.idealized.reported import PARAMETERS, TABLE_1, TABLE_2, TEXT
 from proofs_checks.idealized.text import CONFIGURATIONS, LARGEST, OF_ALGORITHMS, OF_THE_MODEL, REFERENCES, SMALLEST
-from symgauge.claims import EvidenceLog, checks, equal
+from symgauge.claims import EvidenceLog, at_least, checks, equal
 from symgauge.exact.dimension import dimension
 from symgauge.exact.probes import Tokens
 from symgauge.model_graph import graph_of
@@ -102,6 +102,12 @@ def test_class(evidence: EvidenceLog) -> None:
         "exact nullity on all 8 words",
         figures={"nullity": equal(found.nullity, 3124), "parameters": equal(found.parameters, PARAMETERS)},
         on="correction",
+    )
+    fewer = dimension(IdealizedModel(a), Tokens(2, 2)).nullity
+    evidence.control(
+        "on the 4 words of two tokens the same count gives another dimension",
+        kind="exact",
+        figures={"nullity": at_least(fewer, found.nullity + 1)},
     )
     loss = min(math.log1p(math.exp(-margin)) for margin in (1.0, 5.0, 30.0))
     evidence.exact(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from symgauge.experiments.deciding import provenance
+from symgauge.experiments.deciding import WHERE, provenance
 from symgauge.experiments.record import recorded
 from symgauge.experiments.result import Result, Table
 
@@ -30,6 +30,6 @@ def table(key: str, title: str, scale: str = "small") -> Table:
     return experiment(key, scale).table(title)
 
 
-def where(key: str, scale: str) -> str:
-    """Where a result is from, for the summary of the evidence that rests on it."""
-    return provenance(scale, recorded("manifolds")[scale].runs[key])
+def where(key: str, *scales: str) -> dict[str, str]:
+    """The figure that says where a result is from, for the evidence that rests on it."""
+    return {WHERE: "; ".join(provenance(scale, recorded("manifolds")[scale].runs[key]) for scale in scales)}

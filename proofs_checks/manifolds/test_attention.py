@@ -12,7 +12,7 @@ from proofs_checks.manifolds.experiments.figure_2 import entropy
 from proofs_checks.manifolds.marked_sum import MarkedSum
 from proofs_checks.manifolds.recorded_results import SCALES, measured, table, where
 from proofs_checks.support.symbolic_evidence import proves
-from symgauge.claims import EvidenceLog, at_least, at_most, checks
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.experiments.deciding import record_outcome
 from symgauge.profiles import scale
 from symgauge.symbolic.identities import d, d_k, matrix, n
@@ -74,8 +74,8 @@ def test_entropy_is_gauge_invariant(evidence: EvidenceLog) -> None:
     )
     changes = [measured("figure-2", "gauge control: change of entropy", size) for size in SCALES]
     evidence.numeric(
-        "largest change on trained models, float64, nats; " + "; ".join(where("figure-2", size) for size in SCALES),
-        figures={"change": at_most(float(f"{max(changes):.0e}"), 1e-12)},
+        f"largest change on trained models, float64, nats, scales {' and '.join(SCALES)}",
+        figures={"change": at_most(float(f"{max(changes):.0e}"), 1e-12), **where("figure-2", *SCALES)},
     )
     evidence.control(
         r"$W_KA$ in place of $W_KA^{-\top}$",
@@ -108,6 +108,12 @@ def test_no_end_token(evidence: EvidenceLog) -> None:
         "an end token would be one and the same: different tokens at the last position of 160 sequences",
         figures={"different tokens": at_most(kinds, 1)},
         counterexample="a sequence whose last marker stands at position 14 of 0…15 ends in its value",
+    )
+    ended = torch.cat([ids, torch.zeros_like(ids[..., :1])], -1)
+    evidence.control(
+        "with one token appended to all of them the same count gives one",
+        kind="exact",
+        figures={"different tokens": equal(len(ended[..., -1].unique()), 1)},
     )
     evidence.exact(
         "all placements of $m$ markers without neighbours: share that ends in a value",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 
 import sympy as sp
@@ -57,7 +58,7 @@ def _error(a: c.ScoreLoss, b: c.ScoreLoss, at: c.Pair, power: int) -> sp.Expr:
 
 @checks("quadratic")
 def test_quadratic(evidence: EvidenceLog) -> None:
-    evidence.proof("for every size", proves(c.prove_quadratic))
+    evidence.proof("for every size: one order of the two steps less the other, expanded", proves(c.prove_quadratic))
     h_a, h_b = sp.diag(1, 2), sp.Matrix([[2, 1], [1, 2]])
     at, step = sp.Matrix([3, 1]), sp.Rational(7, 3)  # a large step: the formula is exact
     delta = _quadratic(h_a, h_b, at, step)
@@ -81,9 +82,13 @@ def _quadratic(h_a: sp.Matrix, h_b: sp.Matrix, at: sp.Matrix, step: sp.Rational)
     return after(h_a, h_b) - after(h_b, h_a)
 
 
-def _defect_squared(at: sp.Matrix, stretch: int = 1) -> sp.Rational:
-    """D² of H_A = diag(1, 2) and H_B = (2 1; 1 2) at θ, in coordinates stretched by s (Hessians over s²)."""
-    h_a, h_b = sp.diag(1, 2) / stretch**2, sp.Matrix([[2, 1], [1, 2]]) / stretch**2
+HESSIANS = (sp.diag(1, 2), sp.Matrix([[2, 1], [1, 2]]))
+SWAP = sp.Matrix([[0, 1], [1, 0]])
+
+
+def _defect_squared(at: sp.Matrix, stretch: int = 1, hessians: Sequence[sp.Matrix] = HESSIANS) -> sp.Rational:
+    """D² of two losses with these Hessians at θ, in coordinates stretched by s (Hessians over s²)."""
+    h_a, h_b = (hessian / stretch**2 for hessian in hessians)
     at, step = stretch * at, sp.Rational(1, 1000)
     delta = _quadratic(h_a, h_b, at, step)
     return delta.dot(delta) / ((step * h_a * at).dot(step * h_a * at) * (step * h_b * at).dot(step * h_b * at))
@@ -100,6 +105,8 @@ def test_defect_has_a_unit(evidence: EvidenceLog) -> None:
         r"larger "
         r"and the same losses $D$ is ten times smaller",
     )
+    spun = _defect_squared(SWAP * at, hessians=[SWAP * h * SWAP for h in HESSIANS])
+    evidence.control("in coordinates that are only renumbered the same ratio is the same", spun == first, kind="exact")
     evidence.exact("$D^2$ falls by $s^2 = 100$", first == 100 * second, on="correction")
     a, b, point = instance(3)
     evidence.exact(
@@ -143,6 +150,12 @@ def test_defect_grows_by_convergence(evidence: EvidenceLog) -> None:
         figures={"D² near over far": str(_defect_squared(near) / _defect_squared(far))},
         counterexample=r"$H_A=\mathrm{diag}(1,2)$, $H_B=\binom{2\ 1}{1\ 2}$, both minima at 0: from $(3,1)$ to "
         r"$(3,1)/1000$ $D$ grows by 1000 and $\delta$ shrinks by 1000",
+    )
+    more = _quadratic(10 * HESSIANS[0], HESSIANS[1], far, sp.Rational(1, 1000)).norm()
+    evidence.control(
+        "with ten times the first Hessian at the same place the commutator does grow",
+        kind="exact",
+        figures={"over that before": at_least(float(more / sizes[0]), 1.0)},
     )
     t = sp.Symbol("t", positive=True)
     evidence.proof(

@@ -16,15 +16,22 @@ def test_feed_forward(evidence: EvidenceLog) -> None:
         rows = {row[0]: dict(zip(trainings.columns, row, strict=True)) for row in trainings.rows}
         accuracy = [rows[name]["final accuracy, mean"] for name in ("main", "feed-forward")]
         evidence.numeric(
-            f"mean $r_{{90}}$ and accuracy without and with feed-forward layers: more dimensions and less accuracy? "
-            f"{where('robustness', size)}",
+            "mean $r_{90}$ and accuracy without and with feed-forward layers: more dimensions and less accuracy? "
+            f"Scale {size}",
             bool(layers > without and accuracy[1] < accuracy[0]),
             on="reproduction",
             figures={
                 "mean r90": [round(without, 2), round(layers, 2)],
                 "accuracy": accuracy,
                 "seeds": [rows[name]["seeds"] for name in ("main", "feed-forward")],
+                **where("robustness", size),
             },
+        )
+        noise = rows["noise"]["final accuracy, mean"]
+        evidence.control(
+            f"noise in the labels does bring the accuracy down, by the same record, scale {size}",
+            noise < accuracy[0],
+            figures={"with noise": noise, "without": accuracy[0]},
         )
 
 

@@ -54,12 +54,13 @@ def test_rounding_makes_a_defect(evidence: EvidenceLog) -> None:
         growth = {name: measured("figure-5", f"defect late / early, {name}", size) for name in ("float32", "float64")}
         error = measured("figure-5", "relative error of δ in float32, late", size)
         evidence.numeric(
-            rf"error of $\delta$ in float32 over $\delta$, late, and growth of $D$ from early to late, medians; "
-            f"{where('figure-5', size)}",
+            rf"error of $\delta$ in float32 over $\delta$, late, and growth of $D$ from early to late, medians, "
+            f"scale {size}",
             on="correction",
             figures={
                 "error": at_least(round(error, 1), 1.0),
                 **{f"growth, {name}": round(factor, 1) for name, factor in growth.items()},
+                **where("figure-5", size),
             },
         )
         precision = table("figure-5", "Precision", size)

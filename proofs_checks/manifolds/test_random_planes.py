@@ -113,6 +113,11 @@ def test_parameterization(evidence: EvidenceLog) -> None:
         figures={"attention": equal(sizes.attention, sizes.parameters)},
         counterexample="the code's model has token and position tables, biases, norms and a head",
     )
+    evidence.control(
+        "four matrices in each of five layers are all of its attention",
+        kind="exact",
+        figures={"attention": equal(sizes.attention, 4 * 5 * sizes.d**2)},
+    )
     evidence.exact("the rest", on="correction", figures={"others": equal(sizes.parameters - sizes.attention, 39_944)})
 
 
@@ -125,6 +130,9 @@ def test_ten_times(evidence: EvidenceLog) -> None:
     evidence.audit(
         "norm ratio called energy: 9.7 against its square",
         figures={"energy ratio": equal(round(reported.EARLY**2, 1), reported.EARLY)},
+    )
+    evidence.control(
+        "the median of 4.3 is within “up to 10”", kind="audit", figures={"median": at_most(reported.EARLY, 10)}
     )
     for name, plane in (("in use", LIVE), ("attention", reported.ATTENTION)):
         factor = math.sqrt(P / plane)
@@ -150,6 +158,11 @@ def test_perpendicular(evidence: EvidenceLog) -> None:
     evidence.audit(
         r"$1-\rho$, the reported quantity, at the text's largest $\rho_{exec} = 0.13$",
         figures={"1 − ρ": at_least(round(1 - largest, 2), reported.PERPENDICULAR)},
+    )
+    evidence.control(
+        r"at the smallest $\rho_{exec} = 0.02$ it is as the abstract says",
+        kind="audit",
+        figures={"1 − ρ": at_least(round(1 - reported.SHARE[0], 2), reported.PERPENDICULAR)},
     )
     cases = [(sp.Rational(3, 5), sp.Rational(4, 5)), (sp.Rational(5, 13), sp.Rational(12, 13))]
     evidence.exact(
@@ -179,10 +192,13 @@ def test_alignment(evidence: EvidenceLog) -> None:
         for what in ("training without a task", "basis of another seed")
     )
     evidence.numeric(
-        r"a training without a task: $\rho_{exec}/\rho_{rand}$ among the parameters in use; "
-        f"{where('figure-5', 'paper')}",
+        r"a training without a task: $\rho_{exec}/\rho_{rand}$ among the parameters in use",
         on="correction",
-        figures={"early": at_least(round(idle[0], 2), beyond), "late": at_most(round(idle[1], 2), 1.0)},
+        figures={
+            "early": at_least(round(idle[0], 2), beyond),
+            "late": at_most(round(idle[1], 2), 1.0),
+            **where("figure-5", "paper"),
+        },
     )
     evidence.control(
         "the basis of another seed holds no more than a random plane, by the same record",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import torch
+
 from proofs_checks.manifolds import reported
+from proofs_checks.manifolds.experiments.robustness import mean_square_cosine
 from proofs_checks.manifolds.marked_sum import Sizes
 from proofs_checks.manifolds.recorded_results import measured, where
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
@@ -29,7 +32,7 @@ def test_reported_dimension(evidence: EvidenceLog) -> None:
         )
     )
     evidence.numeric(
-        f"means over matrices, layers and seeds; {where('figure-1', 'paper')}, and `robustness` beside it",
+        "means over matrices, layers and seeds, and experiment `robustness`",
         on="correction",
         figures={
             "W_Q, W_K, at least": at_least(qk, 4.5),
@@ -40,6 +43,7 @@ def test_reported_dimension(evidence: EvidenceLog) -> None:
             "modular addition": equal(
                 round(measured("robustness", "$r_{90}$, four matrices: addition", "paper"), 2), 2.0
             ),
+            **where("figure-1", "paper"),
         },
     )
     free = round(measured("figure-1", "gauge control: same functions, new elements", "paper"), 2)
@@ -61,6 +65,7 @@ def test_ambient_dimension(evidence: EvidenceLog) -> None:
         figures={"one matrix": equal(sizes.d**2, 128)},
         counterexample=r"$W_Q \in R^{128\times128}$ has 16,384 entries",
     )
+    evidence.control("one row of a matrix has as many", kind="exact", figures={"one row": equal(sizes.d, 128)})
     evidence.exact(
         "the same",
         on="correction",
@@ -87,7 +92,16 @@ def test_robustness(evidence: EvidenceLog) -> None:
     chance = measured("robustness", "null: overlap of random planes", "paper")
     evidence.numeric(
         "overlap of the bases of two seeds (0: orthogonal, 1: the same), nearer to 0 than to 1, and that of random "
-        f"planes; {where('robustness', 'paper')}",
+        "planes",
         on="reproduction",
-        figures={"overlap": at_most(round(same, 3), 0.5), "random planes": round(chance, 3)},
+        figures={
+            "overlap": at_most(round(same, 3), 0.5),
+            "random planes": round(chance, 3),
+            **where("robustness", "paper"),
+        },
+    )
+    plane = torch.linalg.qr(torch.randn(40, 6, generator=torch.Generator().manual_seed(0)))[0]
+    evidence.control(
+        "the overlap of a plane with itself",
+        figures={"overlap": at_least(round(float(mean_square_cosine(plane, plane).sqrt()), 3), 0.5)},
     )

@@ -7,7 +7,7 @@ import torch
 from proofs_checks.manifolds import reported
 from proofs_checks.manifolds.marked_sum import AttentionOnly, MarkedSum, Sizes
 from proofs_checks.manifolds.recorded_results import SCALES, measured, table, where
-from symgauge.claims import EvidenceLog, at_least, checks, equal
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 
 
 @checks("ablation")
@@ -53,10 +53,14 @@ def test_ablation_is_not_read(evidence: EvidenceLog) -> None:
         late = next(row for row in table("figure-6", "Accuracy, mean", size).rows if row[:2] == ["top-k", "late"])
         random = late[2] - late[9]
         evidence.numeric(
-            "fall of accuracy late in training, top-k, six latents of largest variance, and six random ones; "
-            f"{where('figure-6', size)}",
+            "fall of accuracy late in training, top-k, six latents of largest variance, and six random ones, "
+            f"scale {size}",
             on="correction",
-            figures={"read": at_least(round(at_end, 3), round(random, 3)), "not read": equal(unseen, 0.0)},
+            figures={
+                "read": at_least(round(at_end, 3), round(random, 3)),
+                "not read": equal(unseen, 0.0),
+                **where("figure-6", size),
+            },
         )
         evidence.control(
             f"where the answer is read the same measure is not zero, scale {size}",
@@ -84,8 +88,15 @@ def test_latents_and_markers(evidence: EvidenceLog) -> None:
         found = {row[0]: row[1:] for row in table("figure-6", "Largest |correlation|", size).rows}
         evidence.numeric(
             "lowest of five seeds: largest correlation of a latent with m, against the highest of the five with the m "
-            f"of other sequences; {where('figure-6', size)}",
+            f"of other sequences, scale {size}",
             on="reproduction",
-            figures={kind: at_least(low, highest) for kind, (_, low, _, highest) in found.items()},
+            figures={
+                **{kind: at_least(low, highest) for kind, (_, low, _, highest) in found.items()},
+                **where("figure-6", size),
+            },
             cases=5 * len(found),
+        )
+        evidence.control(
+            f"mean with the m of other sequences, which no latent can know, against that lowest, scale {size}",
+            figures={kind: at_most(null, low) for kind, (_, low, null, _) in found.items()},
         )

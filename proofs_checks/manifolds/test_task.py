@@ -80,12 +80,13 @@ def test_training(evidence: EvidenceLog) -> None:
         adamw, sgd = (row[2] for row in accuracy.rows)
         straight = {row[0]: str(row[list(path.columns).index("SGD as in the text")]) for row in path.rows}
         evidence.numeric(
-            f"final accuracy with either, chance {chance}; mean $r_{{90}}$ by SGD; {where('figure-1', size)}",
+            f"final accuracy with either, chance {chance}; mean $r_{{90}}$ by SGD; scale {size}",
             on="correction",
             figures={
                 "SGD of the text": at_most(sgd, 1.6 * chance),
                 "AdamW": at_least(adamw, 0.99),
                 **{name: at_most(float(straight[name].split()[0]), 1.0) for name in RAW},
+                **where("figure-1", size),
             },
         )
         evidence.control(f"the two trainings differ, scale {size}", figures={"gap": at_least(adamw - sgd, 0.5)})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sympy import Expr
 
@@ -18,6 +18,9 @@ from symgauge.exact.supports import TensorSet
 from symgauge.full_size import FullSize, full_size
 from symgauge.subjects import Subject
 from symgauge.symmetries.symbols import evaluate
+
+if TYPE_CHECKING:
+    from symgauge.discovery.discovery import Discovery
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,9 @@ class Account:
     """What a reader must know: of the subject, of its measurement, and of the account."""
     piece: bool = False
     """Whether the account is of one piece of the function, with the freedom of its one-sided units as families."""
+    discovery: Discovery | None = None
+    """Symmetries found without being known, where families leave something or there are none; None if not looked for.
+    It explains the whole kernel by itself: what families have is found again."""
 
     @property
     def architecture(self) -> Architecture | None:
@@ -73,6 +79,12 @@ class Account:
     def claimed(self) -> tuple[Claimed, ...]:
         """What sources claim it to be."""
         return () if self.architecture is None else claimed_by_sources(self.architecture)
+
+    @property
+    def needs_discovery(self) -> bool:
+        """Whether the kernel is known, and has directions that neither a family nor a degenerate case explains."""
+        known = sum(share.new_directions for share in self.families)
+        return known < self.fibre.nullity and not self.fibre.rank_doubt and not self.possible_reasons
 
     @property
     def possible_reasons(self) -> tuple[str, ...]:
@@ -118,6 +130,7 @@ class Account:
             "unexplained_can_move": dict(self.movable),
             "tensor_sets": [found.as_dict() for found in self.sets],
             "left": self.left,
+            "discovery": None if self.discovery is None else self.discovery.as_dict(),
             "skipped": {name: list(roles) for name, roles in self.skipped.items()},
             "formula": self.formula,
             "formula_in_letters": None if self.formula is None else str(self.formula_in_letters),

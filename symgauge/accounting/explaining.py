@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from symgauge.accounting.account import Account
+from symgauge.accounting.discovering import discovered
 from symgauge.accounting.fits import check_fibre, check_layout
 from symgauge.accounting.one_sided import families_of, units_of
 from symgauge.accounting.share import FamilyShare, on_free, share
@@ -22,8 +23,9 @@ from symgauge.exact.rank import Echelon
 from symgauge.exact.result import FibreDimension, Output
 from symgauge.exact.supports import Motion, TensorSet, supports
 from symgauge.generators import chosen_families, generators_where_possible
-from symgauge.layout import flatten
+from symgauge.layout import Layout, flatten
 from symgauge.measurement import PARAMETERS, dimension, witnessed
+from symgauge.model_graph import ModelGraph
 from symgauge.subjects import Subject, subject_of
 from symgauge.subjects.inputs import check_inputs
 from symgauge.subjects.target import Target
@@ -32,13 +34,15 @@ from symgauge.symmetries.unit_pieces import Units
 from symgauge.threads import few_threads
 
 SPANNED = "the generators of known families span the kernel"
+_SMALL = 300
+"""Parameters up to which symmetries that no family has are looked for without being asked."""
 
 
 def account(
     target: Target, inputs: Inputs | None = None, *, fibre: FibreDimension | None = None,
     extra: Sequence[Symmetry] = (), units: Units | None = None, families: Iterable[str] | None = None,
     without: Iterable[str] = (), output: Output = "logits", seed: int = 0, primes: Sequence[int] = DEFAULT_PRIMES,
-    point: Literal["random", "own"] = "random", device: str = "cpu", rounds: int = 60,
+    point: Literal["random", "own"] = "random", device: str = "cpu", rounds: int = 60, discover: bool | None = None,
     progress: Progress | None = None,
 ) -> Account:  # fmt: skip
     """Split the nullity of a module into symmetry families, or by the tensors that move together.
@@ -48,7 +52,8 @@ def account(
             ``transformers`` model of a known family, and a :class:`~symgauge.subjects.subject.Subject` with an
             architecture and its layout are split into families. Roles that the architecture does not know may be in
             the layout, for families of one's own; families whose roles it lacks are skipped and named in the result.
-            Any other module is split into the smallest sets of at most three tensors that move while all others rest.
+            Any other module is split into the smallest sets of at most three tensors that move while all others rest,
+            after families in ``extra`` that act on parameters by their names.
         inputs: what to probe with, in place of the target's own.
         fibre: what :func:`symgauge.dimension` found, if it was measured before.
         extra: families of one's own, after the known ones.
@@ -56,6 +61,8 @@ def account(
             (:class:`~symgauge.symmetries.unit_pieces.Units`); by default those that the measurement found.
         families: names of the only families to look at; without: names of those to leave out.
         output: ``"logits"`` or ``"probabilities"``.
+        discover: whether to look for symmetries that no family has (:func:`symgauge.discover`). By default where known
+            families and degenerate cases leave directions of at most 300 parameters, unless families were chosen.
         seed, primes, point, device, rounds, progress: as for :func:`symgauge.dimension`.
 
     Raises:
@@ -73,43 +80,58 @@ def account(
     check_choice("point", point, PARAMETERS)
     subject = subject_of(target, inputs, seed=seed, parameters=PARAMETERS[point])
     module, a, layout = subject.module, subject.architecture, subject.layout
+    own = [*families_of(units), *([extra] if isinstance(extra, Symmetry) else extra)]
     if a is not None and layout is not None:
         w = check_layout(a, layout, module)
         if subject.recognized:
             check_inputs(subject.inputs, a)
-        own = [*families_of(units), *([extra] if isinstance(extra, Symmetry) else extra)]
-        chosen = chosen_families(a, output, own, families, without)
-    elif units is not None or families is not None or extra or without:
+    elif units is not None or families is not None or without or any(_moves_roles(family) for family in own):
         why = f", and {_no_architecture(subject)}" if subject.unknown else ""
         raise InvalidInput(
             f"families act on the roles of an architecture{why}; give both the architecture and its layout, in a "
             "symgauge.Subject"
         )
-    asked = fibre is None
+    chosen = chosen_families(a, output, own, families, without)
+    bare, asked = a is None and not chosen, fibre is None
     if fibre is None:
         fibre = dimension(
             subject, seed=seed, primes=primes, output=output, point=point, device=device, rounds=rounds,
-            progress=progress, witness=a is None,
+            progress=progress, witness=bare,
         )  # fmt: skip
     check_fibre(fibre, module, output)
-    if a is None or layout is None:
-        return _account(subject, fibre, Echelon(fibre.echelon.field, fibre.parameters, fibre.echelon.pivots.device))
-    if units is None and families is None and (units := units_of(fibre, a, w)):
+    if a is not None and units is None and families is None and (units := units_of(fibre, a, w)):
         chosen = [*chosen, *units.families()]
     with few_threads(fibre.parameters):
         known = Echelon(fibre.echelon.field, fibre.parameters, fibre.echelon.pivots.device)
         shares, skipped = [], {}
-        theta, free = _point(module, fibre)
+        if not bare:
+            theta, free = _point(module, fibre)
         for family in chosen:
-            found = generators_where_possible(family, a, w, layout, theta, known.field)
+            where = (w, layout) if layout is not None and _moves_roles(family) else _by_name(module)
+            found = generators_where_possible(family, a, *where, theta, known.field)
             shares.append(share(family, on_free(free, known, found.vectors), fibre.echelon, known))
             if found.missing:
                 skipped[family.name] = found.missing
-        if asked:
+        if asked and not bare:
             # Families that span the kernel are witness enough; where they do not, the number wants another.
             spanned = known.rank == fibre.nullity
             fibre = dataclasses.replace(fibre, witness=SPANNED) if spanned else witnessed(fibre)
-        return _account(subject, fibre, known, shares, skipped, units is not None)
+        result = _account(subject, fibre, known, shares, skipped, units is not None)
+    plain = families is None and not without and units is None and point == "random" and device == "cpu"
+    if discover is None:
+        discover = plain and fibre.parameters <= _SMALL and result.needs_discovery
+    return discovered(result, seed=seed, rounds=rounds, progress=progress) if discover else result
+
+
+def _moves_roles(family: object) -> bool:
+    """Rather than parameters by their names."""
+    return getattr(family, "acts_on", "roles") == "roles"
+
+
+def _by_name(module: nn.Module) -> tuple[ModelGraph, Layout]:
+    """A graph that knows no more than the parameters' names and shapes, and their layout."""
+    layout = Layout.by_name(module)
+    return ModelGraph({name: tuple(slot.index.shape) for name, slot in layout.slots.items()}, (), ()), layout
 
 
 def _point(module: nn.Module, fibre: FibreDimension) -> tuple[Tensor, Tensor]:
@@ -139,7 +161,7 @@ def _account(
     sets: tuple[TensorSet, ...] = ()
     moved: Mapping[str, Motion] = {}
     notes = [*subject.notes, *fibre.notes]
-    if subject.unknown:
+    if subject.unknown and not shares:
         notes.append(f"{_no_architecture(subject)}, so the kernel is split by the tensors that move together")
     notes += [share.partial for share in shares if share.partial]
     if piece:
@@ -152,7 +174,8 @@ def _account(
     elif missing:
         found = supports(fibre, known=known)
         sets, left = found.sets, found.left
-        missing, moved = (left, found.remaining) if subject.architecture is None else (missing, found.unknown)
+        by_sets = subject.architecture is None and not shares
+        missing, moved = (left, found.remaining) if by_sets else (missing, found.unknown)
     return Account(
         subject, fibre, tuple(shares), fibre.nullity - missing, missing,
         {name: motion.need for name, motion in moved.items() if motion.need},

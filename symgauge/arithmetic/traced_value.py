@@ -308,6 +308,7 @@ class Calculus(Arithmetic[TracedValue]):
 
     def atan(self, a: TracedValue) -> TracedValue:
         """The arc tangent is an uninterpreted odd element; its derivative 1/(1 + a²) is rational."""
+        self.watcher.hashed("atan")
         field = self.field
         bottom = field.add(field.lift(torch.ones_like(a.reference)), field.mul(a.value, a.value))
         value, undefined = field.odd(a.value, "arc tangent"), field.is_zero(bottom)

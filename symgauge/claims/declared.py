@@ -5,7 +5,8 @@ condition, correction and remark. A text may be broken over lines where it suits
 ``quote`` has the source's own words, one text or several, with "…" for what is left out; where the folder has the
 source's ``text.words`` they have to stand there. ``unseen`` says where a statement is from that the text at hand does
 not have; ``own = true`` that it is not the source's but ours. ``experiment`` is the key of the source's experiment that
-decides the claim, ``quantities`` the beginnings of those of its comparisons that bear on it.
+decides the claim, ``quantities`` the beginnings of those of its comparisons that bear on it. ``no_control`` says why a
+claim that rests on transcriptions alone has no control.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from symgauge.errors import InvalidInput
 
 FILE = "claims.toml"
 REQUIRED = ("id", "place", "statement", "verdict")
-OPTIONAL = ("condition", "correction", "remark", "quote", "unseen", "own", "experiment", "quantities")
+OPTIONAL = ("condition", "correction", "remark", "quote", "unseen", "own", "experiment", "quantities", "no_control")
 
 
 def source_name(folder: Path) -> str:

@@ -30,7 +30,8 @@ class Entry:
         >>> claim = Claim("toy/thm-1", "toy", "Theorem 1", "$n^2 > n$ for every integer.", "refuted")
         >>> log = EvidenceLog([claim])
         >>> record = log.exact("tried from 0 to 9", 1 > 1, counterexample="$n = 1$", cases=10)
-        >>> entry = Entry.of(claim, [record])
+        >>> control = log.control("$n = 2$, where it is so, passes", 4 > 2, kind="exact")
+        >>> entry = Entry.of(claim, [record, control])
         >>> entry.verdict, entry.agrees
         (<Verdict.REFUTED: 'refuted'>, True)
     """
@@ -96,7 +97,8 @@ class Ledger:
         >>> claim = Claim("toy/thm-1", "toy", "Theorem 1", "$n^2 > n$ for every integer.", "refuted")
         >>> log = EvidenceLog([claim])
         >>> record = log.exact("tried from 0 to 9", 1 > 1, counterexample="$n = 1$", cases=10)
-        >>> ledger = Ledger.of([Entry.of(claim, [record])])
+        >>> control = log.control("$n = 2$, where it is so, passes", 4 > 2, kind="exact")
+        >>> ledger = Ledger.of([Entry.of(claim, [record, control])])
         >>> ledger.sources, ledger.agrees
         (['toy'], True)
     """

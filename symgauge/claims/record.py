@@ -76,7 +76,8 @@ class Claim:
     remark: anything else a reader should know. quote: the source's own words; lines: where its text has them.
     unseen: where the statement is taken from, if the text at hand does not have it. own: it is ours, not the source's.
     experiment: the key of the experiment that decides it, and quantities: the beginnings of those of its comparisons
-    that bear on the claim, all of them if none is given; see symgauge.experiments.deciding.
+    that bear on the claim, all of them if none is given; see symgauge.experiments.deciding. no_control: why a claim
+    that rests on transcriptions alone has no control.
     check: where the check is ("proofs_checks/toy/test_x.py::test_y"). order: how many claims of the source come before.
 
     Raises :class:`InvalidInput` for an id of another form, empty texts, and a holds-if without its condition.
@@ -104,6 +105,7 @@ class Claim:
     order: int = 0
     experiment: str = ""
     quantities: tuple[str, ...] = ()
+    no_control: str = ""
 
     def __post_init__(self) -> None:
         if not IDENTIFIER.fullmatch(self.id) or self.id.split("/")[0] != self.source:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from symgauge.errors import InvalidInput
@@ -18,13 +18,17 @@ def select(patterns: Sequence[str], ids: Sequence[str]) -> list[str]:
     """
     if not patterns:
         return list(ids)
-    chosen: set[str] = set()
     for pattern in patterns:
-        found = _matches(pattern, ids)
-        if not found:
+        if not _matches(pattern, ids):
             raise InvalidInput(f"no claim is called {pattern!r}{_hint(pattern, ids)}")
-        chosen.update(found)
-    return [claim_id for claim_id in ids if claim_id in chosen]
+    return matching(patterns, ids)
+
+
+def matching(patterns: Sequence[str], ids: Iterable[str]) -> list[str]:
+    """The ids that any of `patterns` names, in the order of `ids`; a pattern may name none."""
+    known = list(ids)
+    chosen = {claim_id for pattern in patterns for claim_id in _matches(pattern, known)}
+    return [claim_id for claim_id in known if claim_id in chosen]
 
 
 def _matches(pattern: str, ids: Sequence[str]) -> list[str]:

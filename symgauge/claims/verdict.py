@@ -3,8 +3,9 @@
 1. Doubt first. The verdict is `undecided` when there is no evidence on the statement or on a reproduction; when an
    outcome is None, a figure is NaN, zero cases were run, or an outcome contradicts its own bounded figure; when a
    negative control broke nothing; when property or numeric evidence passes without a control of its own, which stands
-   directly behind it or names it; when a statement fails without a counterexample; when a stated condition or
-   correction fails, or goes untested although the statement fails.
+   directly behind it or names it; when a statement fails, or the evidence is on a reproduction, without any control,
+   unless the claim rests on transcriptions alone and says why they have none (`no_control`); when a statement fails
+   without a counterexample; when a stated condition or correction fails, or goes untested although the statement fails.
 2. The statement fails in its own terms (any evidence but an audit): `holds-if` if the claim states a condition, under
    which it passes; else `refuted`.
 3. Only an audit disagrees, that is, the source's own numbers or sentences with each other: `inconsistent`.
@@ -31,7 +32,8 @@ class Decision:
         >>> claim = Claim("toy/thm-1", "toy", "Theorem 1", "$n^2 > n$ for every integer.", "refuted")
         >>> log = EvidenceLog([claim])
         >>> record = log.exact("tried from 0 to 9", 1 > 1, counterexample="$n = 1$", cases=10)
-        >>> decide(claim, [record])
+        >>> control = log.control("$n = 2$, where it is so, passes", 4 > 2, kind="exact")
+        >>> decide(claim, [record, control])
         Decision(verdict=<Verdict.REFUTED: 'refuted'>, reasons=('tried from 0 to 9',))
     """
 
@@ -47,7 +49,8 @@ def decide(claim: Claim, evidence: Sequence[Evidence]) -> Decision:
         >>> claim = Claim("toy/thm-1", "toy", "Theorem 1", "$n^2 > n$ for every integer.", "refuted")
         >>> log = EvidenceLog([claim])
         >>> record = log.exact("tried from 0 to 9", 1 > 1, counterexample="$n = 1$", cases=10)
-        >>> decide(claim, [record]).verdict, decide(claim, []).verdict
+        >>> control = log.control("$n = 2$, where it is so, passes", 4 > 2, kind="exact")
+        >>> decide(claim, [record, control]).verdict, decide(claim, []).verdict
         (<Verdict.REFUTED: 'refuted'>, <Verdict.UNDECIDED: 'undecided'>)
     """
     doubts = tuple(_doubts(claim, evidence))
@@ -86,6 +89,7 @@ def _doubts(claim: Claim, evidence: Sequence[Evidence]) -> Iterator[str]:
         if failed and text.strip() and not tested:
             yield f"the statement fails and its {bearing} was not tested"
     yield from (f"sampled evidence has no control of its own: {record.summary}" for record in _uncontrolled(evidence))
+    yield from _doubts_about_controls(claim, evidence)
 
 
 def _doubts_about(record: Evidence) -> Iterator[str]:
@@ -102,6 +106,20 @@ def _doubts_about(record: Evidence) -> Iterator[str]:
         yield f"a negative control broke nothing, so the check has no power: {record.summary}"
 
 
+def _doubts_about_controls(claim: Claim, evidence: Sequence[Evidence]) -> Iterator[str]:
+    controls = _on(evidence, Bearing.CONTROL)
+    judging = any(record.outcome is False for record in evidence) or _on(evidence, Bearing.REPRODUCTION)
+    if claim.no_control and controls:
+        yield f"the claim says why it has no control, and it has one: {controls[0].summary}"
+    elif claim.no_control and any(record.kind is not Kind.AUDIT for record in evidence):
+        yield "the claim says why it has no control, which only one that rests on transcriptions may"
+    elif judging and not controls and not claim.no_control:
+        yield (
+            "nothing shows that it could have come out otherwise: record a control, or let no_control say why "
+            "transcriptions need none"
+        )
+
+
 def _uncontrolled(evidence: Sequence[Evidence]) -> Iterator[Evidence]:
     """Sampled successes that no control names and that none of those without names follows directly."""
     named = {summary for record in _on(evidence, Bearing.CONTROL) for summary in record.of}
@@ -112,8 +130,8 @@ def _uncontrolled(evidence: Sequence[Evidence]) -> Iterator[Evidence]:
 
 
 def _sampled_success(record: Evidence) -> bool:
-    amended = (Bearing.STATEMENT, Bearing.CONDITION, Bearing.CORRECTION)
-    return record.outcome is True and record.kind in (Kind.PROPERTY, Kind.NUMERIC) and record.bears_on in amended
+    sampled = record.kind in (Kind.PROPERTY, Kind.NUMERIC)
+    return record.outcome is True and sampled and record.bears_on is not Bearing.CONTROL
 
 
 def _on(evidence: Sequence[Evidence], bearing: Bearing) -> list[Evidence]:

@@ -15,6 +15,15 @@ FamiliesOption = Annotated[
 WithoutOption = Annotated[str, typer.Option("--without", metavar="NAME,…", help="Leave these families out.")]
 
 
+DiscoverFlag = Annotated[
+    bool | None,
+    typer.Option(
+        "--discover/--no-discover",
+        help="Look for symmetries that no family has; by default for up to 300 parameters, where families leave some.",
+    ),
+]
+
+
 def command(
     target: m.TargetName,
     inputs: m.InputsOption = "",
@@ -26,6 +35,7 @@ def command(
     primes: m.PrimesOption = "",
     point: m.PointOption = "random",
     rounds: m.RoundsOption = 60,
+    discover: DiscoverFlag = None,
     json: JsonFlag = False,
     traceback: m.TracebackFlag = False,
 ) -> None:
@@ -48,7 +58,8 @@ def command(
             subject = m.subject(target, inputs, options)
             with m.progress(subject, options) as progress:
                 found = account(
-                    subject, families=_names(families), without=_names(without) or [], progress=progress,
+                    subject, families=_names(families), without=_names(without) or [], discover=discover,
+                    progress=progress,
                     **options.measuring,
                 )  # fmt: skip
     except Undecided as error:

@@ -34,6 +34,8 @@ _AT_FIRST = 1.3
 """Rows of the first batch, for each parameter."""
 _FURTHER = 0.4
 """Size of a further batch that must bring nothing new, in what was used before."""
+_FURTHER_OF_FEW = 1.0
+"""The same where usable inputs are few: what is rarely seen (a row for a pair of tokens) is missed more easily there."""
 _SPARE = 128
 """Positions in a further batch at least, where there are many: to look at them costs next to nothing."""
 
@@ -83,15 +85,16 @@ class _Search:
         return self.rows.echelon.rank
 
     def settle(self) -> None:
-        """Add probes until a further batch, two fifths of what was used before, brings nothing new."""
+        """Add probes until a further batch, two fifths of what was used before or as large, brings nothing new."""
         rows, self.saturated = self.rows, False
         start = time.perf_counter()
         self.acceptance.prepare()
         rows.seconds["probing"] += time.perf_counter() - start
         enough = math.ceil(_AT_FIRST * (self.columns + _EXTRA) / rows.per_position)
-        wanted, fruitless = max(2, enough, rows.positions // 2), False
-        while not fruitless and self.rank < self.columns:
-            added, gained = rows.grow(wanted)
+        lacking, idle = max(2, enough, rows.positions // 2), 0
+        while self.rank < self.columns:
+            before = rows.positions
+            added, gained = rows.grow(lacking)
             if self.progress is not None:
                 self.progress(f"prime {self.prime}", self.rank, self.columns)
             if added == 0:
@@ -100,9 +103,17 @@ class _Search:
                 while self.saturated and rows.used and rows.again():
                     pass
                 return
-            fruitless = added >= _EXTRA and not gained
-            spare = min(_SPARE, self.acceptance.available // 4)
-            wanted = max(2, math.ceil(_EXTRA * rows.positions / rows.rows), int(_FURTHER * rows.positions), spare)
+            if gained:
+                spare = min(_SPARE, self.acceptance.available // 4)
+                further = int((_FURTHER if spare == _SPARE else _FURTHER_OF_FEW) * rows.positions)
+                lacking = max(2, math.ceil(_EXTRA * rows.positions / rows.rows), further, spare)
+                idle = 0
+                continue
+            # A short search brings less than was asked for: several together make the batch, or all that is left does.
+            lacking, idle = lacking - (rows.positions - before), idle + added
+            if idle >= _EXTRA and (lacking <= 0 or self.acceptance.done):
+                break
+            lacking = max(2, lacking)
         self.saturated = self.rank == self.columns or not self.acceptance.misses_a_token
 
     def cross(self) -> None:

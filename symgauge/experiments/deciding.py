@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from symgauge.claims.figures import at_least
 from symgauge.claims.log import EvidenceLog
-from symgauge.claims.record import Claim, Verdict
+from symgauge.claims.record import Claim, Evidence, Verdict
 from symgauge.errors import InvalidInput
 from symgauge.experiments.record import Run, recorded
 from symgauge.experiments.result import Agreement, Comparison, Outcome
+
+WHERE = "where"
+"""The figure that says which run on record evidence rests on; the claim's page has it as a line of its own."""
 
 
 @dataclass(frozen=True)
@@ -51,25 +55,54 @@ def decided(claim: Claim) -> Decided:
     return Decided(scale, run, chosen)
 
 
-def record_outcome(evidence: EvidenceLog) -> None:
-    """Write down, for every claim of a check that names an experiment, what that gave and where it is recorded."""
+def record_outcome(evidence: EvidenceLog) -> list[Evidence]:
+    """Write down, for every claim of a check that names an experiment, what that gave and where it is recorded.
+
+    Returns the evidence in the order of the claims, for controls of the check's own.
+    """
+    outcomes = []
     for claim in evidence.claims:
         if claim.experiment:
             found = decided(claim)
             judged = sorted(filter(_is_judged, found.comparisons), key=lambda each: _GRAVITY[each.agreement])
             against = [each for each in judged if each.agreement is not Agreement.AGREES]
-            evidence.numeric(
+            outcome = evidence.numeric(
                 f"experiment `{claim.experiment}`: {found.outcome}, {len(judged) - len(against)} of {len(judged)} "
-                "numbers agree" + "".join(f"; {each.quantity}: {_stated(each)}" for each in against[:1]),
+                f"{'number agrees' if len(judged) == 1 else 'numbers agree'}"
+                + "".join(f"; {each.quantity}: {_stated(each)}" for each in against[:1]),
                 None if found.outcome is Outcome.OURS_ONLY else found.outcome is Outcome.REPRODUCED,
                 on="reproduction",
                 figures={
-                    **{each.quantity: _stated(each) for each in against[1:] or judged},
-                    "where": provenance(found.scale, found.run),
+                    **{each.quantity: _stated(each) for each in against or judged},
+                    WHERE: provenance(found.scale, found.run),
                 },
                 cases=len(judged),
                 only=claim.name,
             )
+            _record_control(evidence, claim, found, outcome)
+            outcomes.append(outcome)
+    return outcomes
+
+
+def _record_control(evidence: EvidenceLog, claim: Claim, found: Decided, outcome: Evidence) -> None:
+    """That the comparison could have come out otherwise, by the same record; nothing where it cannot tell.
+
+    What agrees must not agree with whatever the source reports; where something does not, the comparison must be able
+    to agree, with another choice or on another number of the experiment.
+    """
+    every = [each for each in found.run.result.comparisons if each.source is not None]
+    if found.outcome is Outcome.REPRODUCED:
+        reported = {each.source for each in every}
+        pairs = [each.against(other) for each in found.comparisons for other in reported - {each.source}]
+        told, what = sum(each is not Agreement.AGREES for each in pairs), "does not agree"
+        summary = "each number against the others that the source reports for this experiment"
+    else:
+        pairs = [each.agreement for each in every]
+        told, what = sum(each in (Agreement.AGREES, Agreement.DEPENDS) for each in pairs), "agrees"
+        summary = "the numbers of this experiment, with any choice that is open"
+    if told:
+        figures = {what: at_least(told, 1), "compared": len(pairs)}
+        evidence.control(summary, figures=figures, of=outcome, only=claim.name)
 
 
 def provenance(scale: str, run: Run) -> str:

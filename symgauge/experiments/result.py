@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any, Literal, TypeVar, get_args
 
@@ -30,7 +30,7 @@ class Outcome(StrEnum):
     DEPENDS = "reproduced for some choices only"
     PARTLY = "reproduced in part"
     DIFFERS = "not reproduced"
-    OURS_ONLY = "nothing printed to compare with"
+    OURS_ONLY = "nothing reported to compare with"
 
     @classmethod
     def of(cls, comparisons: Iterable[Comparison]) -> Outcome:
@@ -96,6 +96,10 @@ class Comparison:
         if not judged:
             return Agreement.NONE
         return Agreement.DEPENDS if len(judged) == 2 else Agreement.AGREES if True in judged else Agreement.DIFFERS
+
+    def against(self, source: float | int | None) -> Agreement | None:
+        """The agreement of our numbers with another number in place of the source's."""
+        return replace(self, source=source).agreement
 
     def _near(self, value: float | int) -> bool:
         assert self.source is not None

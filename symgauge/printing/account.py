@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from symgauge.accounting.account import Account
-from symgauge.printing import fibre, full_size
+from symgauge.printing import discovery, fibre, full_size
 from symgauge.printing.tables import table
 
 
@@ -28,6 +28,13 @@ def _parts(account: Account) -> Iterator[RenderableType]:
     if account.movable:
         rows = [[name, f"{account.tensors.get(name, 0):,}", f"{can:,}"] for name, can in account.movable.items()]
         yield table(["unexplained directions touch", "in", "at most in"], rows)
+    if account.discovery is not None:
+        found = account.discovery
+        explained = f"which explains {found.explained:,} of {found.nullity:,}"
+        yield f"discovered: an algebra of dimension {found.algebra:,}, {explained}"
+        if found.ideals:
+            yield discovery.ideals(found)
+        yield from discovery.remaining(found)
     if account.full_size is not None:
         yield full_size.shown(account.full_size)
 
@@ -35,13 +42,13 @@ def _parts(account: Account) -> Iterator[RenderableType]:
 def _explained(account: Account) -> Iterator[Table]:
     """The tables of what explains the kernel, and of what carries the rest."""
     unexplained = ["unexplained", "", f"{account.unexplained:,}"]
-    if account.architecture is not None:
+    if account.architecture is not None or account.families:
         rows = [[f.name, f"{f.dimension:,}", f"{f.new_directions:,}", f"{f.violations:,}"] for f in account.families]
         yield table(["family", "dimension", "new directions", "violations"], [*rows, [*unexplained, ""]])
     moving = [
         [" + ".join(found.tensors), f"{found.dimension:,}", f"{found.new_directions:,}"] for found in account.sets
     ]
-    if account.architecture is None:
+    if account.architecture is None and not account.families:
         yield table(["tensors that move together", "dimension", "new directions"], [*moving, unexplained])
     elif moving:
         rest = [["more tensors at once", "", f"{account.left:,}"]] if account.left else []

@@ -27,11 +27,11 @@ def as_text(result: Any) -> str:
     return file.getvalue().rstrip("\n")
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> Table:
-    """The first column on the left, numbers on the right."""
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "", text: Sequence[int] = (0,)) -> Table:
+    """Columns numbered in ``text`` on the left, by default the first; numbers on the right."""
     made = Table(box=box.SIMPLE, title=title or None, title_justify="left", show_header=any(columns))
     for i, column in enumerate(columns):
-        made.add_column(column, justify="right" if i else "left", overflow="fold")
+        made.add_column(column, justify="left" if i in text else "right", overflow="fold")
     for row in rows:
         made.add_row(*row)
     return made

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from symgauge.claims import Bearing, Claim, Entry, Evidence, Kind
+from symgauge.experiments.deciding import WHERE
 from symgauge.reporting import markdown as md
 from symgauge.reporting.figures import figures
-from symgauge.reporting.why import why
+from symgauge.reporting.why import Line, in_full, why
 from symgauge.reporting.words import BEARINGS, KINDS, VERDICTS
 from symgauge.sources import source as source_of
 
@@ -37,12 +38,30 @@ def claim_page(entry: Entry) -> str:
         md.quote(claim.statement),
         _origin(claim),
         verdict_line(entry),
-        "\n".join(f"- **{label}:** {md.text(text)}" for label, text in why(entry)),
+        _bullets(why(entry)),
         f"**Remark.** {md.text(claim.remark)}" if claim.remark else "",
+        *(f"Rests on a run {md.text(where)}." for where in _records(entry.evidence)),
+        f"**No control.** {md.text(claim.no_control)}" if claim.no_control else "",
+        _in_full(entry),
         *_groups(entry.evidence),
         f"Checked by {md.code(claim.check)}; primes, seeds, sizes and all figures are in [the ledger](../ledger.json). "
         f"Again:\n\n```sh\n{entry.replay}\n```",
     )
+
+
+def _bullets(lines: Sequence[Line]) -> str:
+    return "\n".join(f"- **{label}:** {md.text(text)}" for label, text in lines)
+
+
+def _in_full(entry: Entry) -> str:
+    """A fold with the lines that had to be cut."""
+    cut = [line for line, short in zip(in_full(entry), why(entry), strict=True) if line != short]
+    return md.fold("In full", _bullets(cut)) if cut else ""
+
+
+def _records(evidence: Sequence[Evidence]) -> list[str]:
+    """Command, date, machine and checksum of the runs on record that evidence rests on."""
+    return list(dict.fromkeys(str(record.figures[WHERE]) for record in evidence if WHERE in record.figures))
 
 
 def _origin(claim: Claim) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from symgauge.claims import Bounded, Evidence, Figure
+from symgauge.experiments.deciding import WHERE
 
 SIGNS = {"<=": "≤", ">=": "≥", "=": "="}
 BROKEN = {"<=": ">", ">=": "<", "=": "≠"}
 MOST = 4
 """Entries of a list that are shown."""
-PROVENANCE = {"primes", "seed", "Hypothesis seed", "probes", "parameters", "architectures", "failure bound, sum"}
-"""Figures that say where evidence comes from; the ledger has them, the pages do not."""
+PROVENANCE = {WHERE, "primes", "seed", "Hypothesis seed", "probes", "parameters", "architectures", "failure bound, sum"}
+"""Figures that say where evidence comes from; the ledger has them, tables do not."""
 
 
 def short(value: object) -> str:
@@ -19,15 +20,20 @@ def short(value: object) -> str:
     if isinstance(value, Bounded):
         return " ".join(filter(None, [_measured(value), _relation(value), short(value.bound)]))
     if isinstance(value, list):
-        shown = [short(entry) for entry in value[:MOST]]
-        return f"[{', '.join([*shown, *([f'… {len(value)} in all'] if len(value) > MOST else [])])}]"
+        return f"[{', '.join(map(short, value[:MOST]))}{_in_all(value)}]"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)
     return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
 
 
+def _in_all(values: list[object]) -> str:
+    return f", … {len(values)} in all" if len(values) > MOST else ""
+
+
 def named(name: str, value: Figure) -> str:
     """A figure with its name: "nullity = 16", "error ≤ 1e-12", "change 0.5 ≥ 0.001", "rank: 7"."""
+    if isinstance(value, Bounded) and value.relation == "=" and value.bound == [] and not value.ok:
+        return f"{', '.join(map(short, value.value[:MOST]))}{_in_all(value.value)}"  # what there should be none of
     return f"{name} {short(value)}" if isinstance(value, Bounded) else f"{name}: {short(value)}"
 
 

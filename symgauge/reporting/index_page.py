@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from symgauge.claims import Ledger
 from symgauge.reporting import markdown as md
+from symgauge.reporting.claim_page import path
 from symgauge.reporting.findings import in_a_minute
 from symgauge.reporting.lines import headline, tally
 from symgauge.reporting.source_page import row
@@ -32,8 +33,19 @@ def index_page(ledger: Ledger, extra: Mapping[str, str]) -> str:
         "## At a glance",
         md.table(header, linked, right=range(1, len(header))),
         md.table(["verdict", "means"], list(VERDICTS.items())),
+        _without_control(ledger),
         "## All claims",
         *(_claims(ledger, source) for source in ledger.sources),
+    )
+
+
+def _without_control(ledger: Ledger) -> str:
+    """How many claims have no control, and why each of them has none."""
+    without = [entry for entry in ledger.entries.values() if entry.claim.no_control]
+    rows = [f"- [{entry.claim.id}]({path(entry)}): {md.text(entry.claim.no_control)}" for entry in without]
+    number = f"{len(without)} of {len(ledger.entries)}"
+    return (
+        f"Claims that rest on transcriptions alone and have no control: {number}.\n\n" + "\n".join(rows) if rows else ""
     )
 
 

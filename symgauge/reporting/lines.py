@@ -8,6 +8,8 @@ from symgauge.claims import Entry, Ledger, Verdict
 from symgauge.reporting.why import reason
 
 WIDTH = 90
+NAMED = 5
+"""Undecided claims that the headline names."""
 
 
 def kinds(entry: Entry) -> list[str]:
@@ -26,13 +28,20 @@ def line(entry: Entry) -> str:
 
 
 def headline(ledger: Ledger) -> str:
-    """How many claims, how many of each verdict, how many differ from the record."""
+    """How many claims, how many of each verdict, how many differ from the record, and which are undecided."""
     entries = ledger.entries.values()
     counts = Counter(entry.verdict for entry in entries)
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
     differing = sum(not entry.agrees for entry in entries)
     tail = f"; {differing} differ from the record" if differing else "; all as on record" if counts else ""
-    return f"{len(ledger.entries)} claims: {verdicts or 'none'}{tail}"
+    number = f"{len(entries)} claim{'' if len(entries) == 1 else 's'}"
+    return f"{number}: {verdicts or 'none'}{tail}{_undecided(ledger)}"
+
+
+def _undecided(ledger: Ledger) -> str:
+    names = [entry.claim.id for entry in ledger.entries.values() if entry.verdict is Verdict.UNDECIDED]
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"; undecided: {', '.join(names[:NAMED])}{more}" if names else ""
 
 
 def tally(ledger: Ledger) -> tuple[list[str], list[list[str]]]:

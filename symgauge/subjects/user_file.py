@@ -26,7 +26,12 @@ def of_user_file(path: Path, factory: str, inputs: Inputs | None, seed: int | No
 
     Raises :class:`InvalidInput` for a file or factory that is not there, and for anything else that it returns.
     """
-    where, made, found = f"{path}:{factory}", _make(path, factory), None
+    return subject_made(_make(path, factory), f"{path}:{factory}", inputs, seed)
+
+
+def subject_made(made: Any, where: str, inputs: Inputs | None, seed: int | None) -> Subject:
+    """The subject of what a factory returned; ``where`` names the factory in what is said of it."""
+    found = None
     if isinstance(made, tuple):
         if len(made) != 2:
             raise InvalidInput(f"{where} returned {len(made)} things; return (module, inputs)")
@@ -53,20 +58,7 @@ def of_user_file(path: Path, factory: str, inputs: Inputs | None, seed: int | No
 
 def _make(path: Path, factory: str) -> Any:
     """What the factory in a user's file makes; a module or architecture by that name is taken as it is."""
-    if not path.is_file():
-        raise InvalidInput(f"{path}: no such file")
-    if not factory.isidentifier():
-        raise InvalidInput(f"{path}:{factory}: after the colon goes the name of a function in that file")
-    with _beside(path):
-        with blaming(f"importing {path}"):
-            loaded = _load(path)
-        if not hasattr(loaded, factory):
-            callables = [
-                n for n, v in vars(loaded).items() if inspect.isfunction(v) and v.__module__ == loaded.__name__
-            ]
-            near = difflib.get_close_matches(factory, callables, n=3) or callables[:5]
-            raise InvalidInput(f"{path} has no {factory!r}; its functions are {', '.join(near) or 'none'}")
-        value: Callable[[], Any] = getattr(loaded, factory)
+    with loaded(path, factory) as value:
         if isinstance(value, (nn.Module, Architecture)):
             return value
         if not callable(value):
@@ -77,6 +69,26 @@ def _make(path: Path, factory: str) -> Any:
             raise InvalidInput(f"{path}:{factory} takes arguments; it has to be callable without any")
         with blaming(f"calling {path}:{factory}"):
             return value()
+
+
+@contextmanager
+def loaded(path: Path, factory: str) -> Iterator[Any]:
+    """What a user's file has by this name, for as long as imports find the file's neighbours.
+
+    Raises InvalidInput for a file or name that is not there.
+    """
+    if not path.is_file():
+        raise InvalidInput(f"{path}: no such file")
+    if not factory.isidentifier():
+        raise InvalidInput(f"{path}:{factory}: after the colon goes the name of a function in that file")
+    with _beside(path):
+        with blaming(f"importing {path}"):
+            file = _load(path)
+        if not hasattr(file, factory):
+            callables = [n for n, v in vars(file).items() if inspect.isfunction(v) and v.__module__ == file.__name__]
+            near = difflib.get_close_matches(factory, callables, n=3) or callables[:5]
+            raise InvalidInput(f"{path} has no {factory!r}; its functions are {', '.join(near) or 'none'}")
+        yield getattr(file, factory)
 
 
 def _load(path: Path) -> Any:

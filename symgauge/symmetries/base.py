@@ -121,6 +121,8 @@ class Symmetry(Family):
         0
     """
 
+    acts_on: ClassVar[Literal["roles", "parameters"]] = "roles"
+    """Whether it moves roles of an architecture, or a module's parameters by their names, whatever the module is."""
     outputs: ClassVar[tuple[Output, ...]] = ("logits", "probabilities")
     """The outputs whose equality the family keeps and for which it is counted."""
 
@@ -201,5 +203,6 @@ def sum_over_layers(a: Architecture, terms: Sequence[tuple[int | None, Expr]]) -
     if 0 < first < a.layers and len(set(sums[:first])) == len(set(sums[first:])) == 1:
         return (result + symbols.dense * sums[0] + (symbols.L - symbols.dense) * sums[-1]).expand()
     # Layers that differ for other reasons (the first or last one): the commonest count times L, and the differences.
-    common = Counter(sums).most_common(1)[0][0]
+    # It must not be that of dense layers, of which a longer model has no more.
+    common = Counter(sums[first:] or sums).most_common(1)[0][0]
     return (result + symbols.L * common + sum((s - common for s in sums), Integer(0))).expand()

@@ -29,7 +29,8 @@ FAMILY = Family(
     published={
         "llama-2-7b": Published(6_738_415_616, {
             **_COMMON, "num_key_value_heads": 32, "intermediate_size": 11008, "max_position_embeddings": 4096,
-            "rope_theta": 10000.0, "rope_scaling": None, "vocab_size": 32000,
+            "rope_theta": 10000.0,  # the published file has none; its class's default
+            "rope_scaling": None, "vocab_size": 32000,
         }),
         "llama-3-8b": Published(8_030_261_248, {**_LLAMA3, "attention_bias": False}),
         "llama-3-70b": Published(70_553_706_496, {

@@ -19,6 +19,7 @@ from tests.arithmetic.test_rules import X
 DEGREES: dict[str, tuple[Callable[[Tensor], Tensor], int, int]] = {
     "x": (lambda x: x * 1, 1, 0),
     "a constant": (lambda x: x * 0 + 7, 0, 0),
+    "a constant's exponential": (lambda x: torch.exp(x * 0 + 7), 0, 1),
     "affine": (lambda x: 1 - 3 * x, 1, 0),
     "square": (lambda x: x * x, 2, 1),
     "cube": (lambda x: x**3, 3, 2),

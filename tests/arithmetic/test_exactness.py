@@ -14,7 +14,7 @@ from symgauge.arithmetic.finite_field import FiniteField
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
 from symgauge.arithmetic.traced_value import Calculus
 from symgauge.arithmetic.wrapper_tensor import WrapperTensor, wrap
-from tests.arithmetic.cases import CONSTANT, planes, seeded, square, symmetric, volume
+from tests.arithmetic.cases.inputs import CONSTANT, planes, seeded, square, symmetric, volume
 from tests.arithmetic.derivatives import both_ways
 
 X = torch.linspace(0.4, 3.1, 24, dtype=torch.float64).sin().reshape(2, 3, 4) * 1.7 + 0.05
@@ -98,6 +98,7 @@ ZERO: dict[str, Callable[[Tensor], Tensor]] = {
     "quarter powers": lambda x: ((x * x + 1) ** 0.25) ** 4 - (x * x + 1) + ((x * x) ** 1.5) ** 2 - x**6,
     "powers of a parameter": lambda x: x ** torch.tensor([0, 1, 2, 5]) * x ** torch.tensor([3, 2, 1, -2]) - x**3,
     "sums of logarithms": lambda x: (x * x + 1).log().sum((1, 2)).exp() - (x * x + 1).prod(1).prod(1),
+    "running sums of logarithms": lambda x: (x * x + 1).log().cumsum(1).exp() - (x * x + 1).cumprod(1),
     "products": lambda x: x.prod(1) - x.cumprod(1)[:, -1],
     "gates": lambda x: F.glu(x, -1) - x[..., :2] * torch.sigmoid(x[..., 2:]),
     "hard gates": lambda x: 6 * F.hardswish(x) - x * F.relu6(x + 3),
@@ -138,3 +139,15 @@ def test_a_singular_matrix_is_thrown_away() -> None:
     assert inverse.element.undefined is not None
     assert bool(inverse.element.undefined[0].all())
     assert not bool(inverse.element.undefined[1].any())
+
+
+@pytest.mark.parametrize(("function", "ends"), [(torch.tanh, (-1, 1)), (torch.sigmoid, (0, 1))])
+def test_what_float64_rounds_to_its_bound_is_the_bound(
+    function: Callable[[Tensor], Tensor], ends: tuple[int, int]
+) -> None:
+    field = FiniteField(DEFAULT_PRIMES[0])
+    calculus = Calculus(field)
+    with torch.no_grad():
+        y = function(wrap(calculus.lift(torch.tensor([-1e3, 1e3], dtype=torch.float64)), calculus))
+    assert isinstance(y, WrapperTensor)
+    assert (y.element.value.re - torch.tensor(ends)).remainder(field.p).tolist() == [0, 0]

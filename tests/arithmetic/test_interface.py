@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
+from torch import Tensor
 
 from symgauge.arithmetic import rules
 from symgauge.arithmetic.finite_field import FiniteField
 from symgauge.arithmetic.interface import Arithmetic, Element, RunEnded, Watcher
 from symgauge.arithmetic.multiprecision import Multiprecision
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
+from symgauge.arithmetic.record import Record
 from symgauge.arithmetic.traced_value import Calculus
 from symgauge.arithmetic.wrapper_tensor import wrap
 
@@ -94,16 +97,25 @@ def test_a_watcher_hears_and_nobody_else_does(make) -> None:
     assert len(ear.entries) == 3
 
 
-def test_functions_whose_values_are_hashes_are_told() -> None:
-    class Ear(Watcher):
-        def __init__(self) -> None:
-            self.functions: set[str] = set()
-
-        def hashed(self, function: str) -> None:
-            self.functions.add(function)
-
-    c, ear = Calculus(FiniteField(DEFAULT_PRIMES[0])), Ear()
-    watched = c.watched_by(ear)
-    watched.sqrt(watched.tanh(watched.number(2)))
-    c.erf(c.number(2))
-    assert ear.functions == {"exp"}
+@pytest.mark.parametrize(
+    ("run", "told"),
+    [
+        (lambda x: x.sqrt() / x + x**3, set()),
+        (torch.exp, {"exp"}),
+        (torch.tanh, {"exp"}),
+        (torch.sigmoid, {"exp"}),
+        (lambda x: x.softmax(-1), {"exp"}),
+        (torch.log, {"log"}),
+        (torch.erf, {"erf"}),
+        (torch.atan, {"atan"}),
+        (torch.cos, {"sin"}),
+        (torch.asin, {"atan"}),
+    ],
+)
+def test_functions_whose_values_are_hashes_are_told(run: Callable[[Tensor], Tensor], told: set[str]) -> None:
+    record, calculus = Record(), Calculus(FiniteField(DEFAULT_PRIMES[0]))
+    watched = calculus.watched_by(record)
+    with torch.no_grad():
+        run(wrap(watched.variable(torch.tensor([0.25, 0.5], dtype=torch.float64)), watched))
+        torch.erf(wrap(calculus.number(2), calculus))
+    assert record.functions == told

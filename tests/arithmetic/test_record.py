@@ -35,3 +35,29 @@ def test_counts_are_kept_as_far_as_shapes_agree(second: tuple[int, ...], above: 
         found = found.sum(0)
     assert found.tolist() == above
     assert int(sides.below.sum()) == 0
+
+
+@pytest.mark.parametrize(
+    ("shape", "flips"),
+    [
+        ((3, 2), [True, False, False]),
+        ((6, 2), [True, False, False]),
+        ((4, 2), [False, False, False]),
+        ((3, 5), [False, False, False]),
+        ((3,), [False, False, False]),
+    ],
+    ids=["as before", "two rows for each input", "rows that are no input's", "other units", "no units"],
+)
+def test_inputs_that_put_a_stuck_unit_on_its_other_side(shape: tuple[int, ...], flips: list[bool]) -> None:
+    """Of two units the second was never above its threshold. Where the shape is another, nothing tells whose it is."""
+    first = Record()
+    first.start(2)
+    first.side("relu", torch.tensor([[1.0, -1.0], [-1.0, -2.0]]), None)
+    ((key, sides),) = first.sides.items()
+    record = Record(wanted={key: sides.stuck()})
+    record.start(3)
+    distance = torch.full(shape, -1.0)
+    distance[0] = 1.0
+    record.side("relu", distance, None)
+    assert record.flips is not None
+    assert record.flips.tolist() == flips

@@ -22,6 +22,7 @@ from symgauge.arithmetic.traced_value import Calculus
 from symgauge.arithmetic.wrapper_tensor import _RULES, wrap
 from symgauge.errors import UnsupportedOperation
 from tests.arithmetic import cases
+from tests.arithmetic.cases.inputs import ROW
 from tests.arithmetic.derivatives import both_ways
 from tests.arithmetic.real_field import RealField
 
@@ -279,11 +280,21 @@ def test_an_operation_without_a_rule_is_refused_by_name_and_module() -> None:
         dimension(Odd(), Vectors(1, 2))
 
 
-def test_writing_an_exact_value_into_an_ordinary_tensor_is_refused() -> None:
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda y, x: y.add_(x),
+        lambda y, x: y.copy_(x),
+        lambda y, x: y.fill_(x[0, 0, 0]),
+        lambda y, x: torch.ops.aten.rrelu_with_noise.out(x, y, out=y),
+    ],
+    ids=["by a decomposition", "by a copy", "by one number", "in two arguments"],
+)
+def test_writing_an_exact_value_into_an_ordinary_tensor_is_refused(write: Callable[[Tensor, Tensor], object]) -> None:
     calculus = Calculus(RealField())
     x = wrap(calculus.variable(X.clone()), calculus)
     with pytest.raises(UnsupportedOperation, match="ordinary tensor"), torch.no_grad():
-        torch.zeros(2, 3, 4, dtype=torch.float64).add_(x)
+        write(torch.zeros(2, 3, 4, dtype=torch.float64), x)
 
 
 REFUSED: dict[str, tuple[Case, str]] = {
@@ -305,7 +316,7 @@ REFUSED: dict[str, tuple[Case, str]] = {
     "eigenvectors": (lambda x: torch.linalg.eigh(x @ x.mT)[1], "_linalg_eigh is not exact"),
     "a matrix exponential": (lambda x: torch.matrix_exp(x @ x.mT), "linalg_matrix_exp is not exact.*Cayley"),
     "Fourier": (lambda x: torch.fft.rfft(x).abs(), "_fft_r2c is not exact.*roots of unity"),
-    "max_norm": (lambda x: F.embedding(cases.ROW, x[0], max_norm=1.0), "max_norm rewrites its weights"),
+    "max_norm": (lambda x: F.embedding(ROW, x[0], max_norm=1.0), "max_norm rewrites its weights"),
     "complex sine": (lambda x: torch.sin(x + 1j).abs(), "no exact rule for aten.sin.default of complex tensors"),
     "a view that others see": (lambda x: _squeezed_under_a_view(x), "changes a tensor's shape in place"),
 }

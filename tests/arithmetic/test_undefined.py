@@ -64,3 +64,12 @@ def test_a_softmax_row_whose_sum_is_zero_is_marked_besides() -> None:
     rests = torch.zeros_like(by_itself)
     rests[::2, 1] = True
     assert torch.equal(after, by_itself | rests)
+
+
+def test_the_logarithm_of_a_masked_weight_is_minus_infinity_and_not_unknown() -> None:
+    """Zero in float64 is a mask; zero modulo a prime alone, as p is, is bad luck."""
+    prime = DEFAULT_PRIMES[0]
+    calculus = Calculus(FiniteField(prime))
+    found = calculus.log(calculus.lift(torch.tensor([0.0, 1.0, float(prime)], dtype=torch.float64)))
+    assert found.undefined is not None
+    assert found.undefined.tolist() == [False, False, True]

@@ -33,6 +33,7 @@ def test_good(evidence):
 def test_twins(evidence):
     evidence.exact("a", True, only="twin-a")
     evidence.exact("b", False, counterexample="x", only="twin-refuted")
+    evidence.control("b elsewhere", True, kind="exact", only="twin-refuted")
     evidence.exact("c", True, on="correction", only="twin-refuted")
 
 def test_plain():
@@ -150,6 +151,38 @@ def test_a_broken_fixture_leaves_the_claim_undecided(run, pytester) -> None:
     fixture = '@pytest.fixture\ndef broken():\n    raise OSError("x")\n'
     run(fixture + '@checks("bad")\ndef test_bad(evidence, broken):\n    pass')
     assert ledger(pytester).entries["src/bad"].failure == "the check stopped with OSError: x"
+
+
+def test_a_fixture_that_breaks_after_the_check_leaves_the_claim_undecided(run, pytester) -> None:
+    fixture = '@pytest.fixture\ndef broken():\n    yield\n    raise OSError("x")\n'
+    result = run(fixture + '@checks("bad")\ndef test_bad(evidence, broken):\n    evidence.proof("p", True)')
+    assert ledger(pytester).entries["src/bad"].failure == "the check stopped with OSError: x"
+    result.stdout.fnmatch_lines(["1 claim: 1 undecided; 1 differ from the record; undecided: src/bad"])
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
+@pytest.mark.parametrize("chosen", [(), ("--claims", "src/bad", "--claims", "src/good")], ids=["all", "chosen"])
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [
+        ("import no_such_module\n", "cannot be imported: ModuleNotFoundError: No module named 'no_such_module'"),
+        ("import pytest\npytest.importorskip('no_such_module')\n", "was skipped: could not import 'no_such_module'*"),
+    ],
+    ids=["import", "skip"],
+)
+def test_the_claims_of_a_file_that_cannot_be_collected_are_undecided(run, pytester, first, said, chosen, workers):
+    body = '@checks("good")\ndef test_good(evidence):\n    evidence.proof("p", True)\n# @checks("bad")'
+    (pytester.path / "src").mkdir()
+    other = HEAD + '@checks("bad")\ndef test_bad(evidence):\n    evidence.proof("p", True)'
+    (pytester.path / "src" / "test_other.py").write_text(first + other)
+    result = run(body, "--continue-on-collection-errors", *chosen, *workers)
+    result.stdout.fnmatch_lines(
+        [
+            f"src/bad * undecided *DIFFERS from the record (holds): the file of its check {said}",
+            "2 claims: 1 holds, 1 undecided; 1 differ from the record; undecided: src/bad",
+        ]
+    )
+    assert ledger(pytester).entries["src/bad"].replay == "symgauge verify --from src src/bad"
 
 
 def test_stopping_early_leaves_the_rest_undecided(run, pytester) -> None:

@@ -9,9 +9,9 @@ import pytest
 from symgauge.claims import Claim, Decision, EvidenceLog, PropertyRun, Verdict, at_least, at_most, decide
 
 
-def verdict_of(*records, condition="", correction="") -> Decision:
+def verdict_of(*records, **texts: str) -> Decision:
     """Decide a claim on evidence given as (method, arguments, keywords)."""
-    claim = Claim("s/a", "s", "here", "It is so.", Verdict.HOLDS, condition=condition, correction=correction)
+    claim = Claim("s/a", "s", "here", "It is so.", Verdict.HOLDS, **texts)
     log = EvidenceLog([claim])
     for method, arguments, keywords in records:
         getattr(log, method)(*arguments, **keywords)
@@ -49,17 +49,20 @@ COUNTER = {"counterexample": "$d = 1$"}
         ([numeric(True), control(True)], {}, "holds"),
         # One case is a case; figures without a bound break none; what fails may break its bound.
         ([exact(True, cases=1, figures={"rank": 3, "gap": at_least(10, 10)})], {}, "holds"),
-        ([exact(False, figures={"rank": 3, "gap": at_least(1, 10)}, **COUNTER)], {}, "refuted"),
-        ([exact(False, **COUNTER)], {}, "refuted"),
-        ([proof(True), exact(False, **COUNTER)], {}, "refuted"),
-        ([exact(False, **COUNTER), proof(True, on="correction")], {"correction": "c"}, "refuted"),
-        ([exact(False, **COUNTER), proof(True, on="condition")], {"condition": "c"}, "holds-if"),
-        ([audit(False)], {}, "inconsistent"),
-        ([audit(False), proof(True)], {}, "inconsistent"),
-        ([audit(False), exact(False, **COUNTER)], {}, "refuted"),
-        ([audit(True, on="reproduction")], {}, "reproduced"),
-        ([audit(True, on="reproduction"), numeric(True, on="reproduction")], {}, "reproduced"),
-        ([audit(True, on="reproduction"), audit(False, on="reproduction")], {}, "not-reproducible"),
+        ([exact(False, figures={"rank": 3, "gap": at_least(1, 10)}, **COUNTER), control(True)], {}, "refuted"),
+        ([exact(False, **COUNTER), control(True)], {}, "refuted"),
+        ([proof(True), exact(False, **COUNTER), control(True)], {}, "refuted"),
+        ([exact(False, **COUNTER), control(True), proof(True, on="correction")], {"correction": "c"}, "refuted"),
+        ([exact(False, **COUNTER), control(True), proof(True, on="condition")], {"condition": "c"}, "holds-if"),
+        ([audit(False), control(True)], {}, "inconsistent"),
+        ([audit(False), control(True), proof(True)], {}, "inconsistent"),
+        ([audit(False), exact(False, **COUNTER), control(True)], {}, "refuted"),
+        ([audit(True, on="reproduction"), control(True)], {}, "reproduced"),
+        ([audit(True, on="reproduction"), numeric(True, on="reproduction"), control(True)], {}, "reproduced"),
+        ([audit(True, on="reproduction"), audit(False, on="reproduction"), control(True)], {}, "not-reproducible"),
+        # Transcriptions alone may do without a control, where the claim says why.
+        ([audit(False)], {"no_control": "two numbers"}, "inconsistent"),
+        ([audit(True, on="reproduction")], {"no_control": "two numbers"}, "reproduced"),
         # A condition is stated but nothing fails without it: then it holds as it stands.
         ([proof(True), proof(True, on="condition")], {"condition": "c"}, "holds"),
     ],
@@ -92,6 +95,12 @@ def test_verdicts(records, texts, expected) -> None:
             {},
             "has no control of its own: an error",
         ),
+        ([numeric(True, on="reproduction")], {}, "has no control of its own"),
+        ([exact(False, **COUNTER)], {}, "could have come out otherwise"),
+        ([audit(False)], {}, "could have come out otherwise"),
+        ([audit(True, on="reproduction")], {}, "could have come out otherwise"),
+        ([audit(False), control(True)], {"no_control": "two numbers"}, "says why it has no control, and it has one"),
+        ([exact(False, **COUNTER)], {"no_control": "a rank"}, "which only one that rests on transcriptions may"),
         ([("property", ("p", PropertyRun(True, 0)), {}), control(True)], {}, "no cases were run"),
         ([exact(False)], {}, "without a counterexample"),
         ([exact(False, **COUNTER)], {"correction": "c"}, "correction was not tested"),

@@ -62,7 +62,7 @@ GOOD = 'evidence.proof("p", True)'
 
 
 def test_verify_writes_ledger_and_reports_and_succeeds(place) -> None:
-    checks(place, one=GOOD, two='evidence.audit("a", False)|inconsistent')
+    checks(place, one=GOOD, two='evidence.audit("a", False); evidence.control("b", True)|inconsistent')
     done = symgauge(place, "verify", "--json", "l.json", "--report", "reports", "--workers", "1")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "src/one                holds            proof" in done.stdout
@@ -123,9 +123,14 @@ def test_a_file_that_cannot_be_imported_leaves_its_claims_undecided(place) -> No
     checks(place, "test_worse", broken=GOOD)
     path = place / "proofs_checks" / "src" / "test_worse.py"
     path.write_text("import no_such_module\n" + path.read_text())
+    alone = symgauge(place, "verify", "src/broken")
+    assert alone.returncode == 1
+    assert "1 claim: 1 undecided; 1 differ from the record; undecided: src/broken" in alone.stdout
     done = symgauge(place, "verify", "--json", "l.json")
     assert done.returncode == 1
+    assert "the file of its check cannot be imported: ModuleNotFoundError" in done.stdout
     assert "No module named 'no_such_module'" in done.stdout
+    assert "undecided: src/broken" in done.stdout
     assert [entry.agrees for entry in Ledger.load(place / "l.json").entries.values()] == [True, False]
 
 

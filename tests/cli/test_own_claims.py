@@ -35,6 +35,7 @@ def test_two(evidence):
 @checks("thm-1")
 def test_one(evidence):
     evidence.exact("divided", figures={"rest": equal(1 % 2, 0)}, counterexample="$1 = 2\\cdot 0 + 1$")
+    evidence.control("two, divided, leaves nothing", TWO % 2 == 0, kind="exact")
     evidence.exact("divided", figures={"rest": equal(1 % 2, 1)}, on="correction")
 """
 
@@ -89,7 +90,7 @@ def test_the_replay_line_works(place: Path) -> None:
     assert "Checked by `papers/my_paper/test_parity.py::test_one`" in page
     (line,) = [line for line in page.splitlines() if line.startswith("symgauge ")]
     assert line == "symgauge verify --from papers/my_paper my-paper/thm-1"
-    assert "1 claims: 1 refuted; all as on record" in run(place, "symgauge.cli", *shlex.split(line)[1:]).stdout
+    assert "1 claim: 1 refuted; all as on record" in run(place, "symgauge.cli", *shlex.split(line)[1:]).stdout
 
 
 def test_they_are_listed(place: Path) -> None:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
 from symgauge.errors import InvalidInput, Undecided
 from symgauge.exact.dimension import dimension
+from symgauge.exact.jacobian import JacobianRows
 from symgauge.exact.probes import Tokens, Vectors
 
 
@@ -311,16 +312,33 @@ def test_the_more_was_looked_at_the_more_must_bring_nothing_new(seed: int) -> No
     assert (found.nullity, found.saturated) == (0, True)
 
 
+class Same(nn.Module):
+    """x ↦ w₁ + w₂, whatever x is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = nn.Parameter(torch.zeros(2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.w.sum() + x * 0
+
+
+@pytest.mark.parametrize("inputs", [Vectors(1, 1), Vectors(3, 2)])
+def test_values_that_run_out_among_endless_inputs_are_all_there_are(inputs: Vectors) -> None:
+    found = dimension(Same(), inputs).require_decided()
+    assert (found.rank, found.nullity, found.exhausted) == (1, 1, False)
+
+
 class Rare(Pairs):
     """The number of the first pair, times a chain of roots of all tokens that few sequences have in the field."""
 
-    def __init__(self, vocabulary: int) -> None:
+    def __init__(self, vocabulary: int, roots: int) -> None:
         super().__init__(vocabulary)
-        self.numbers = nn.Embedding(vocabulary, 1)
+        self.numbers, self.roots = nn.Embedding(vocabulary, 1), roots
 
     def forward(self, ids: Tensor) -> Tensor:
         x = self.numbers(ids).sum(1)
-        for i in range(11):
+        for i in range(self.roots):
             x = torch.sqrt(1 + x * x) + i
         return x * super().forward(ids[:, :2])[:, 0]
 
@@ -328,5 +346,25 @@ class Rare(Pairs):
 @pytest.mark.parametrize("seed", range(4))
 def test_a_short_search_that_finds_little_settles_nothing(seed: int) -> None:
     """A batch of 512 candidates has some five usable ones, and that none of them is new says little."""
-    found = dimension(Rare(7), Tokens(7, 5), seed=seed, primes=DEFAULT_PRIMES[:1], rounds=1)
+    found = dimension(Rare(7, 11), Tokens(7, 5), seed=seed, primes=DEFAULT_PRIMES[:1], rounds=1)
     assert not found.saturated
+
+
+@pytest.mark.parametrize("roots", [7, 8])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_further_batch_may_take_several_short_searches(
+    roots: int, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two fifths of what was used before must bring nothing new, however few of them one search finds."""
+    searches: list[tuple[int, int]] = []
+    grow = JacobianRows.grow
+
+    def noted(self: JacobianRows, wanted: int) -> tuple[int, int]:
+        added, gained = grow(self, wanted)
+        searches.append((self.positions, gained))
+        return added, gained
+
+    monkeypatch.setattr(JacobianRows, "grow", noted)
+    found = dimension(Rare(7, roots), Tokens(7, 5), seed=seed, primes=DEFAULT_PRIMES[:1], rounds=1)
+    before = max(positions for positions, gained in searches if gained)
+    assert found.nullity == 0 or not found.saturated or searches[-1][0] >= int(1.4 * before)

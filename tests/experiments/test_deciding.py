@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from symgauge.claims.catalogue import catalogue, checks_folder
+from symgauge.claims.figures import at_least
 from symgauge.claims.log import EvidenceLog
 from symgauge.claims.record import Claim, Verdict
 from symgauge.claims.verdict import decide
@@ -50,7 +51,7 @@ CLAIM = Claim(
 @pytest.fixture
 def recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     def record(ours: float) -> Record:
-        numbers = [Comparison("mean", 1.0, ours), Comparison("maximum", 1.0, 9.0)]
+        numbers = [Comparison("mean", 1.0, ours), Comparison("maximum", 5.0, 50.0)]
         result = Result("table-1", "Means", "Table 1", "", comparisons=numbers)
         return Record("toy", "").added(result, 0, None, {"device": "a card"}, "symgauge reproduce toy")
 
@@ -64,8 +65,10 @@ def test_the_largest_scale_decides_by_the_quantities_that_bear_on_the_claim(tmp_
     log = EvidenceLog([CLAIM, replace(CLAIM, id="toy/other", experiment="", quantities=())])
     record_outcome(log)
     assert log.of("toy/other") == ()
-    (found,) = log.of("toy/t")
-    assert decide(CLAIM, [found]).verdict is Verdict.REPRODUCED
+    found, control = log.of("toy/t")
+    assert control.figures["does not agree"] == at_least(1, 1)
+    assert decide(CLAIM, [found, control]).verdict is Verdict.REPRODUCED
+    assert decide(CLAIM, [found]).verdict is Verdict.UNDECIDED
     for said in ("a card", "symgauge reproduce toy", "scale `paper`", "SHA-256"):
         assert said in found.figures["where"]
 
@@ -78,3 +81,13 @@ def test_the_largest_scale_decides_by_the_quantities_that_bear_on_the_claim(tmp_
 def test_what_is_not_on_record_decides_nothing(changed, message) -> None:
     with pytest.raises(InvalidInput, match=message):
         decided(replace(CLAIM, **changed))
+
+
+@pytest.mark.usefixtures("recorded")
+def test_the_control_of_a_number_that_differs_is_one_that_agrees() -> None:
+    claim = replace(CLAIM, verdict=Verdict.NOT_REPRODUCIBLE, quantities=("maximum",))
+    log = EvidenceLog([claim])
+    record_outcome(log)
+    found, control = log.of("toy/t")
+    assert control.figures == {"agrees": at_least(1, 1), "compared": 2}  # the mean
+    assert decide(claim, [found, control]).verdict is Verdict.NOT_REPRODUCIBLE

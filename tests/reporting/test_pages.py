@@ -46,13 +46,22 @@ def test_a_control_says_whose_it_is() -> None:
     assert "a break. For: one error" in page
 
 
+def test_claims_without_a_control_are_counted_and_say_why() -> None:
+    claim, log = make("other/a", "inconsistent", no_control="Two numbers are read off.")
+    log.audit("2 in one place, 3 in another", False)
+    pages = render(Ledger.of([Entry.of(claim, log.of(claim.id))], "ci"))
+    assert "have no control: 1 of 1.\n\n- [other/a](other/a.md): Two numbers are read off." in pages["index.md"]
+    assert "**No control.** Two numbers are read off." in pages["other/a.md"]
+
+
 def test_lines(ledger) -> None:
     texts = [line(entry) for entry in ledger.entries.values()]
     assert texts[0].split(maxsplit=4) == ["gauge/thm-1", "refuted", "exact", "numeric", "Fails because: $d = 1$"]
     assert texts[1].split(maxsplit=3) == ["other/a", "holds", "proof", "Holds because: proved"]
     assert texts[2].endswith("DIFFERS from the record (refuted): could not be decided: proved")
     assert texts[3].endswith("DIFFERS from the record (holds): the check was skipped")
-    assert headline(ledger) == "4 claims: 1 holds, 1 refuted, 2 undecided; 2 differ from the record"
+    told = "4 claims: 1 holds, 1 refuted, 2 undecided; 2 differ from the record; undecided: other/b, other/c"
+    assert headline(ledger) == told
     assert headline(Ledger()) == "0 claims: none"
 
 

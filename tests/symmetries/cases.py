@@ -90,6 +90,8 @@ _CASES: dict[str, dict[str, Any]] = {
     "no-norm-values-biased": {**SIZES, **BIASES, "output_bias": False},
     "no-norm": {**SIZES, **BIASES, "head_bias": True},
     "no-norm-tied": {**SIZES, **BIASES, "rotary": TURNING, "d_k": 4, "groups": 1, "key_bias": False, "tied": True},
+    "no-norm-mixture": {**SIZES, **BIASES, "d_model": 11, "experts": Experts(3, 2, 4)},
+    "no-norm-mixture-sigmoid": {**SIZES, **BIASES, "d_model": 11, "experts": Experts(3, 2, 4, routing="sigmoid")},
     "opt": {**GPT2, "tied": True, "unused_positions": 2},
     "bloom": {
         **GPT2, "position_table": False, "embedding_norm": True, "tied": True, "head_bias": True,

@@ -46,6 +46,8 @@ CASES: list[tuple[str, dict[str, Any], Output]] = [
      "logits"),
     ("granite", {**c.LLAMA, **c.BIASES, **SMALL, "rotary": TURNING, **c.SCALED}, "logits"),
     ("mixtral", {**c.LLAMA, **SMALL, "rotary": TURNING, "experts": c.Experts(3, 2, 3)}, "logits"),
+    ("layernorm-mixture", {**c.GPT2, **SMALL, "norm_offset": False, "experts": c.Experts(2, 2, 3)}, "logits"),
+    ("no-norm-mixture", {**c.SIZES, **c.BIASES, **SMALL, "experts": c.Experts(3, 2, 3)}, "logits"),
     ("deepseek", {**c.LLAMA, **SMALL, "rotary": TURNING, "d_k": 4, "latent": c.Latent(3, 3, 2)}, "logits"),
 ]  # fmt: skip
 

@@ -123,7 +123,7 @@ def run(setting: Setting) -> Result:
 
 
 def _comparison(found: dict[str, Products]) -> Comparison:
-    """The summed loss, as printed, under every weight scale and length of generators."""
+    """The summed loss of the source, under every weight scale and length of generators."""
     every = {
         f"weights ~ {name}, {length}": _absolute(p)[normalised]
         for name, p in found.items()

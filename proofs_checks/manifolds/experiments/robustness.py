@@ -34,12 +34,14 @@ def overlap(run: Trajectory) -> tuple[float, float]:
     """
     found = bases(run, len(run.theta) - 1)
     k = reported.COMPONENTS
-    values = []
-    for i in range(len(found)):
-        for j in range(i):
-            # |BᵢᵀBⱼ|² sums the squared cosines; blocks of different matrices are orthogonal.
-            values.append((found[i].T @ found[j]).square().sum() / found.shape[-1])
+    values = [mean_square_cosine(found[i], found[j]) for i in range(len(found)) for j in range(i)]
     return float(torch.stack(values).mean().sqrt()), math.sqrt(k / run.sizes.d**2)
+
+
+def mean_square_cosine(one: torch.Tensor, two: torch.Tensor) -> torch.Tensor:
+    """Of unit vectors of one plane with another plane: 0 if orthogonal, 1 if the same. Orthonormal columns."""
+    # |BᵢᵀBⱼ|² sums the squared cosines; blocks of different matrices are orthogonal.
+    return (one.T @ two).square().sum() / one.shape[-1]
 
 
 def run(setting: Setting) -> Result:

@@ -1,0 +1,1 @@
+"""Where the search for symmetries is shown: attention variants, models of transformers, and every known family."""

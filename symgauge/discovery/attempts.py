@@ -1,0 +1,255 @@
+"""One attempt to explain a fibre: a slice, an ansatz, and the algebra of symmetries found with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import nn
+
+from symgauge.arithmetic.finite_field import FiniteField, Residues
+from symgauge.discovery.ansatz import Block, Term, absorptions, blocks_of, near_absorptions, own_actions, shears
+from symgauge.discovery.fields import Fields
+from symgauge.discovery.lifting import lifted, translations
+from symgauge.discovery.points import Points
+from symgauge.discovery.representatives import sparsest
+from symgauge.discovery.slices import held, is_offset, slices
+from symgauge.discovery.solving import solve
+from symgauge.discovery.structure import Constants, closed, independent, pivots
+from symgauge.discovery.translations import Modulo
+from symgauge.errors import Undecided
+from symgauge.exact.dimension import Progress, dimension
+from symgauge.exact.probes import Inputs
+from symgauge.exact.rank import Echelon
+from symgauge.exact.result import FibreDimension
+from symgauge.exact.supports import supports
+
+_LARGEST = 2_500
+"""Unknown coefficients up to which an ansatz is tried."""
+_FRESH = 2
+"""Points at which what was found is proved anew, for each prime."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """The affine symmetries of a module with the tensors ``frozen`` held, and how much of its fibre they are."""
+
+    frozen: tuple[str, ...]
+    ansatz: str
+    unknowns: int
+    module: nn.Module
+    """On the slice: a copy in which the frozen tensors do not count."""
+    fibre: FibreDimension
+    """Of the slice."""
+    blocks: tuple[Block, ...]
+    """The slice's tensors, in its θ."""
+    translations: Fields
+    """Constant symmetries of the slice."""
+    fields: Fields
+    """Symmetries that are independent modulo those that point along translations."""
+    trivial: Fields
+    """Those of the ansatz that point along translations."""
+    constants: Constants = field(repr=False)
+    """Structure constants, modulo the same."""
+    known: Echelon = field(repr=False)
+    """What the fields span at the fibre's point."""
+    points: int
+    failure_bound: float
+
+    @property
+    def left(self) -> int:
+        """Directions of the slice's fibre that no field explains."""
+        return self.fibre.nullity - self.known.rank
+
+
+def attempts(
+    whole: FibreDimension, module: nn.Module, inputs: Inputs, seed: int, progress: Progress | None
+) -> Iterator[Attempt]:
+    """From the cheapest: small ansätze on ever smaller slices, then large ones on the best of them.
+
+    Large ones come last, and with nothing held only where there is nothing to hold: a gain can take in so much that the
+    search is costly, and explains little.
+    """
+    slicer = _Slicer(whole, module, inputs, seed, progress)
+    found: list[tuple[_Search, Attempt]] = []
+    for frozen in slicer.slices():
+        copy, fibre = slicer.made(frozen)
+        search = _Search(frozen, copy, fibre, seed, progress)
+        for attempt in search.small():
+            yield attempt
+        found.append((search, attempt))
+    search, attempt = min(found[1:] or found, key=lambda pair: (pair[1].left, len(pair[1].frozen)))
+    yield from search.large(attempt)
+
+
+class _Slicer:
+    """Sets of vectors that can be held at plain values, with the fibre that is left."""
+
+    def __init__(
+        self, whole: FibreDimension, module: nn.Module, inputs: Inputs, seed: int, progress: Progress | None
+    ) -> None:
+        self.whole, self.module, self.inputs, self.seed, self.progress = whole, module, inputs, seed, progress
+        self._made: dict[tuple[str, ...], tuple[nn.Module, FibreDimension] | None] = {(): (module, whole)}
+
+    def slices(self) -> Iterator[tuple[str, ...]]:
+        """Nothing, norms, all vectors: as many of these as can be held."""
+        before: tuple[str, ...] = ()
+        for wanted in slices(self.whole, self.module):
+            frozen = self._largest(wanted, before)
+            if not wanted or frozen != before:
+                yield frozen
+            before = frozen
+
+    def _largest(self, wanted: tuple[str, ...], before: tuple[str, ...]) -> tuple[str, ...]:
+        """All that are wanted, or those that can be held one after the other, factors before offsets."""
+        if self._made_or_not(wanted):
+            return wanted
+        chosen = before
+        rest = [name for name in wanted if name not in before]
+        for names in ([n for n in rest if not is_offset(n)], *([n] for n in rest)):
+            more = tuple(n for n in wanted if n in chosen or n in names)
+            if more != chosen and self._made_or_not(more):
+                chosen = more
+        return chosen
+
+    def made(self, frozen: tuple[str, ...]) -> tuple[nn.Module, FibreDimension]:
+        """The module with these held, and its fibre."""
+        found = self._made_or_not(frozen)
+        assert found is not None
+        return found
+
+    def _made_or_not(self, frozen: tuple[str, ...]) -> tuple[nn.Module, FibreDimension] | None:
+        """None where the orbits do not pass through the plain values: the fibre is then larger than it should be."""
+        if frozen not in self._made:
+            whole = self.whole
+            copy = held(self.module, frozen, [name for name, _ in whole.names])
+            fibre = dimension(
+                copy, self.inputs, seed=self.seed, primes=whole.primes, output=whole.output,
+                outputs=whole.function.outputs, progress=self.progress,
+            )  # fmt: skip
+            count = sum(size for name, size in whole.names if name in frozen)
+            fits = not fibre.rank_doubt and fibre.nullity + count == whole.nullity
+            self._made[frozen] = (copy, fibre) if fits else None
+        return self._made[frozen]
+
+
+def _any(targets: Sequence[Block], sources: Sequence[Block]) -> Iterator[Term]:
+    yield from absorptions(targets, sources)
+    yield from shears(targets, sources)
+
+
+class _Search:
+    """Attempts on one slice."""
+
+    def __init__(
+        self, frozen: tuple[str, ...], module: nn.Module, fibre: FibreDimension, seed: int, progress: Progress | None
+    ) -> None:
+        self.frozen, self.module, self.fibre, self.seed, self.progress = frozen, module, fibre, seed, progress
+        self.blocks = blocks_of([(name, tuple(p.shape)) for name, p in fibre.function.counted])
+        moving = [block for block in self.blocks if fibre.by_tensor[block.name]]
+        self.points = Points(fibre, seed)
+        self.translations = translations(moving, self.points, fibre.primes[0], progress)
+        self.modulo = Modulo(self.translations)
+        self.moving = [block for block in moving if not self._idle(block)]
+        """Tensors that take part in the kernel, and on which the function depends at all."""
+
+    def _idle(self, block: Block) -> bool:
+        """Whether the function depends on no entry of the tensor."""
+        return self.modulo.inside(block) == block.size
+
+    def small(self) -> Iterator[Attempt]:
+        """Every tensor moves by itself and by constants; then vectors also take in tensors of their submodule."""
+        first = self._solved("maps of one tensor", list(own_actions(self.moving)))
+        yield first
+        targets = self._unexplained(first)
+        terms = [*own_actions(targets), *(near := list(near_absorptions(targets, self.blocks)))]
+        if first.left and near:
+            yield self._solved("and vectors that take in others of their submodule", terms, first)
+
+    def large(self, before: Attempt) -> Iterator[Attempt]:
+        """Tensors that take in others of any submodule: those that the unexplained directions move, then all."""
+        targets = self._unexplained(before)
+        done: set[frozenset[Term]] = set()
+        for name, whose, kind in (
+            ("vectors", targets, absorptions), ("tensors", targets, _any), ("tensors, anywhere,", self.moving, _any),
+        ):  # fmt: skip
+            terms = [*own_actions(whose), *kind(whose, self.blocks)]
+            if sum(term.size for term in terms) <= _LARGEST and frozenset(terms) not in done:
+                done.add(frozenset(terms))
+                before = self._solved(f"and {name} that take in others", terms, before)
+                yield before
+
+    def _unexplained(self, before: Attempt) -> list[Block]:
+        """Tensors of the smallest sets that carry the unexplained directions; all, where these are not small."""
+        found = supports(before.fibre, known=before.known)
+        named = {name for group in found.sets for name in group.tensors}
+        return self.moving if found.left else [block for block in self.moving if block.name in named]
+
+    def _solved(self, ansatz: str, terms: Sequence[Term], before: Attempt | None = None) -> Attempt:
+        """The algebra of all fields of these terms, and those found before."""
+        fibre, first = self.fibre, self.fibre.primes[0]
+        solutions = solve(terms, self.points, first, self.progress)
+        fields, trivial = lifted(terms, solutions.basis, fibre.parameters, first, self.modulo)
+        short = sparsest(fields, trivial)
+        if before is not None:
+            short = independent([*before.fields.matrices(), *short.matrices()], fibre.parameters)
+        reduced = self.modulo.reduced(short)
+        keep = pivots(reduced.values.T) if reduced.count else []
+        whole, constants = closed(reduced.chosen(keep), self.modulo)
+        # Brackets that lead to more symmetries are rare; they are read as they come then.
+        fields = short.chosen(keep) if whole.count == len(keep) else whole
+        bound = sum(_proved(each, self.points, solutions.points) for each in (fields, self.translations))
+        known = Echelon(fibre.echelon.field, fibre.parameters)
+        for each in (self.translations, fields):
+            known.add(Residues(each.at(known.field.lift(fibre.theta, exact=True).re, known.field.p)))
+        return Attempt(
+            self.frozen, ansatz, sum(t.size for t in terms), self.module, fibre, tuple(self.blocks),
+            self.translations, fields, trivial, constants, known, solutions.points, bound,
+        )  # fmt: skip
+
+
+def _proved(fields: Fields, points: Points, used: int) -> float:
+    """Check R(θ)X(θ) = 0 at fresh points for every prime; the chance that one that is none passes them all.
+
+    Raises:
+        Undecided: it fails, so that the lift from the first prime was wrong.
+    """
+    bound, degree = 1.0, 0
+    for prime in points.fibre.primes:
+        field_ = FiniteField(prime)
+        for number in range(used, used + _FRESH):
+            point = points.point(number, prime)
+            vectors = fields.at(point.theta, prime).mT.contiguous()
+            if fields.count and bool(field_.matmul(Residues(point.rows), Residues(vectors)).re.any()):
+                raise Undecided(
+                    f"what was found modulo {points.fibre.primes[0]} is no symmetry modulo {prime}; pass another seed"
+                )
+            degree = point.degree + 1
+            bound *= min(1.0, degree / prime)
+    return min(1.0, fields.count * bound) if fields.count else 0.0
+
+
+def best_attempt(found: Iterator[Attempt]) -> tuple[Attempt, list[Attempt]]:
+    """The first that explains all, or the one that explains the most; and all that were made."""
+    made: list[Attempt] = []
+    for attempt in found:
+        made.append(attempt)
+        if attempt.left == 0:
+            return attempt, made
+    return min(made, key=lambda a: (a.left, len(a.frozen), a.unknowns)), made
+
+
+def point_of(attempt: Attempt) -> torch.Tensor:
+    """All parameters of the slice's module at the fibre's point, in its own order."""
+    values = {}
+    start = 0
+    for name, count in attempt.fibre.names:
+        values[name] = attempt.fibre.theta[start : start + count]
+        start += count
+    return torch.cat([values.get(name, p.detach().reshape(-1)) for name, p in attempt.module.named_parameters()])
+
+
+def bound_of(attempt: Attempt, whole: FibreDimension) -> float:
+    """The chance that the nullity is too large or a field is none: bounds of both."""
+    return min(1.0, attempt.failure_bound + max(whole.failure_bound, attempt.fibre.failure_bound))

@@ -1,0 +1,115 @@
+"""A family of symmetries given by generators: affine fields on a module's parameters, by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+import torch
+from scipy import sparse
+from sympy import Integer
+from torch import Tensor
+
+from symgauge.architecture import Architecture
+from symgauge.discovery import writing
+from symgauge.discovery.fields import Fields, fields_from
+from symgauge.model_graph import ModelGraph
+from symgauge.symmetries.base import Output, Roles, Site, Symmetry, Unseen
+
+_STEPS, _TERMS = 8, 14
+"""exp(X) = exp(X/8)⁸, each by its series: to rounding for elements of norm up to 3."""
+_FAR = 0.3
+"""Standard deviation of a sampled element's coordinates."""
+
+
+class DiscoveredFamily(Symmetry):
+    """Subclasses give ``name``, ``title``, ``found`` and ``generators``.
+
+    The element with coordinates x acts by exp(Σ xᵢ Xᵢ), where a step along Xᵢ does what its lines say. The series of
+    the exponential is written in sums and products, which the exact engine differentiates.
+
+    Example:
+        >>> import torch, symgauge
+        >>> class Product(DiscoveredFamily):
+        ...     name, title = "product", "the first map is multiplied by a number and the second divided by it"
+        ...     generators = (("0.weight += 0.weight", "1.weight -= 1.weight"),)
+        ...
+        >>> maps = torch.nn.Linear(3, 1, bias=False), torch.nn.Linear(1, 4, bias=False)
+        >>> subject = symgauge.Subject(torch.nn.Sequential(*maps), symgauge.Vectors(length=1, width=3))
+        >>> symgauge.account(subject, extra=[Product()]).complete
+        True
+    """
+
+    acts_on = "parameters"
+    found: ClassVar[str] = ""
+    """Where it was discovered: the module and its sizes, seed, primes."""
+    generators: ClassVar[Sequence[Sequence[str]]]
+    """Of each generator the lines, as :mod:`symgauge.discovery.writing` has them."""
+
+    @property
+    def tensors(self) -> tuple[str, ...]:
+        """Names of all parameters that it moves or reads."""
+        return tuple(
+            dict.fromkeys(name for lines in self.generators for line in lines for name in writing.tensors(line))
+        )
+
+    def applies(self, a: Architecture | None, output: Output = "logits") -> bool:
+        return output in self.outputs
+
+    def sites(self, a: Architecture | None, graph: ModelGraph) -> list[Site]:
+        count = len(self.generators)
+
+        def sample(generator: torch.Generator) -> Tensor:
+            return _FAR * torch.randn(count, generator=generator, dtype=torch.float64)
+
+        return [Site(None, Integer(count), count, self._act, sample)]
+
+    def unseen_alone(self, a: Architecture | None, role: str) -> Unseen | None:
+        """A tensor that moves by itself may be put back."""
+        return Unseen("it moves alone") if self.tensors == (role,) else None
+
+    def fields(self, shapes: Mapping[str, tuple[int, ...]]) -> Fields:
+        """The generators on the space of tensors of these shapes, one after the other."""
+        places, size = _places(shapes)
+        matrices = []
+        for lines in self.generators:
+            rows, columns, factors = self._entries(lines, places)
+            place = (rows.numpy(), columns.numpy())
+            matrices.append(sparse.csr_array((factors.numpy(), place), shape=(size, size), dtype=np.int64))
+        return fields_from(matrices, size - 1)
+
+    def _act(self, roles: Roles, x: Tensor) -> dict[str, Tensor]:
+        shapes = {name: tuple(roles[name].shape) for name in self.tensors}
+        places, _ = _places(shapes)
+        parts = [self._entries(lines, places) for lines in self.generators]
+        rows, columns, factors = (torch.cat([part[i] for part in parts]) for i in range(3))
+        owner = torch.cat([torch.full((len(part[0]),), i) for i, part in enumerate(parts)])
+        speed = x[owner] * factors.to(torch.float64)
+        # The constant 1 stands before all entries; nothing moves it.
+        point = torch.cat([torch.ones(1, dtype=torch.float64), *(roles[name].reshape(-1) for name in shapes)])
+        for _ in range(_STEPS):
+            term = point
+            for k in range(1, _TERMS + 1):
+                step = torch.zeros(point.shape, dtype=torch.float64).scatter_add(0, rows, speed * term[columns])
+                term = step / (_STEPS * k)
+                point = point + term
+        moved = dict.fromkeys(writing.tensors(line)[0] for lines in self.generators for line in lines)
+        return {name: point[places[name]] for name in moved}
+
+    @staticmethod
+    def _entries(lines: Sequence[str], places: Mapping[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+        """Of one generator: what moves, what moves it, and the factors."""
+        found = [writing.parsed(line, places) for line in lines]
+        factors = [torch.full((len(target),), factor) for target, _, factor in found]
+        return torch.cat([t for t, _, _ in found]), torch.cat([s for _, s, _ in found]), torch.cat(factors)
+
+
+def _places(shapes: Mapping[str, tuple[int, ...]]) -> tuple[dict[str, Tensor], int]:
+    """Positions of tensors that lie one after the other behind a constant, and how many there are in all."""
+    places, start = {}, 1
+    for name, shape in shapes.items():
+        count = int(torch.Size(shape).numel())
+        places[name] = torch.arange(start, start + count).reshape(shape)
+        start += count
+    return places, start

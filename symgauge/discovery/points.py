@@ -1,0 +1,65 @@
+"""Rows of the Jacobian at random points: each says of a vector field whether it moves the function there."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from symgauge.arithmetic.finite_field import FiniteField
+from symgauge.arithmetic.traced_value import Calculus
+from symgauge.exact.acceptance import Acceptance
+from symgauge.exact.evaluation import Evaluation
+from symgauge.exact.jacobian import JacobianRows
+from symgauge.exact.point import random_point
+from symgauge.exact.result import FibreDimension
+
+_STEP = 104_729
+"""Between the seeds of two points."""
+_ROUNDS = 12
+"""Batches of candidate inputs that are tried at a point: fewer than for a rank, since other points' rows do as well."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """Independent rows (m, P) that a symmetry annihilates at ``theta`` (P,), both residues modulo the field's prime."""
+
+    theta: Tensor
+    rows: Tensor
+    degree: int
+    """Bound on the degree of the rows' entries in θ."""
+
+
+class Points:
+    """Random points of a measured function, by number; the same number is the same θ for every prime."""
+
+    def __init__(self, fibre: FibreDimension, seed: int) -> None:
+        self.fibre, self.seed = fibre, seed
+        self._thetas: dict[int, Tensor] = {}
+        self._points: dict[tuple[int, int], Point] = {}
+
+    def theta(self, number: int) -> Tensor:
+        """The parameters (P,) in float64."""
+        if number not in self._thetas:
+            self._thetas[number] = random_point(self.fibre.function, self.seed + _STEP * (number + 1))
+        return self._thetas[number]
+
+    def point(self, number: int, prime: int) -> Point:
+        """Rows from as many inputs as could settle the rank, with no search for the last of them."""
+        if (number, prime) not in self._points:
+            self._points[number, prime] = self._drawn(number, prime)
+        return self._points[number, prime]
+
+    def _drawn(self, number: int, prime: int) -> Point:
+        theta, key = self.theta(number), self.seed + _STEP * (number + 1)
+        evaluation = Evaluation(self.fibre.function, theta, Calculus(FiniteField(prime, key)))
+        acceptance = Acceptance(evaluation, torch.Generator().manual_seed(key + 1), rounds=_ROUNDS)
+        rows = JacobianRows(evaluation, acceptance, self.fibre.output, len(theta), "cpu", key + 2)
+        acceptance.prepare()
+        rows.grow(max(2, math.ceil(len(theta) / rows.per_position)))
+        basis = rows.echelon.basis
+        field = evaluation.calculus.field
+        # Unknown coefficients are rational, so that real and imaginary part of a row hold each for itself.
+        return Point(field.lift(theta, exact=True).re, torch.cat(basis.parts()), rows.derivative_degree)

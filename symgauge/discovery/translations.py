@@ -1,0 +1,80 @@
+"""Constant symmetries: directions in which a function does not depend on its parameters, wherever they are.
+
+They must be found first. Where c is one, so is g(θ)·c for every function g: among affine fields alone that is a large
+algebra, which says no more than c does. Other symmetries are therefore taken modulo fields that point along constants.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import flint
+import numpy as np
+
+from symgauge.discovery.ansatz import Block
+from symgauge.discovery.fields import Fields, Integers, primitive
+
+
+class Modulo:
+    """Fields modulo those that point along constants c everywhere.
+
+    Of each class there are two representatives: one that never moves a parameter from a set of as many as there are
+    constants, by which classes are told apart; and the shortest one, which is read.
+    """
+
+    def __init__(self, constants: Fields) -> None:
+        self.constants = constants
+        self.vectors = np.zeros((constants.count, constants.size), dtype=object)
+        if constants.count:
+            self.vectors[:, constants.rows] = constants.values
+        self.still: list[int] = []
+        """One parameter for each constant, which it alone moves."""
+        reduced = []
+        for row in _rref(self.vectors):
+            self.still.append(next(i for i, x in enumerate(row) if x))
+            reduced.append({i: Fraction(x) for i, x in enumerate(row) if x})
+        self._by_still = dict(zip(self.still, reduced, strict=True))
+
+    def inside(self, block: Block) -> int:
+        """How many independent constants move nothing but this tensor."""
+        outside = np.ones(self.constants.size, dtype=bool)
+        outside[block.start : block.start + block.size] = False
+        rest = self.vectors[:, outside]
+        return self.constants.count - (len(_rref(rest)) if rest.size else 0)
+
+    def reduced(self, fields: Fields) -> Fields:
+        """Of each field the representative that leaves ``still`` alone and does not read it; zero for trivial ones."""
+        if not self.still:
+            return fields
+        rows, columns, changes = self.places(fields.rows, fields.columns)
+        values = np.zeros((fields.count, len(rows)), dtype=np.int64)
+        for k, field in enumerate(fields.values):
+            whole = [Fraction(0)] * len(rows)
+            for before, after, factor in changes:
+                if field[before]:
+                    whole[after] += factor * int(field[before])
+            values[k] = primitive(whole)
+        return Fields(fields.size, rows, columns, values)
+
+    def places(self, rows: Integers, columns: Integers) -> tuple[Integers, Integers, list[tuple[int, int, Fraction]]]:
+        """Reduction as a linear map of coefficients: where they stand after it, and (place before, after, factor)."""
+        found: list[tuple[int, tuple[int, int], Fraction]] = []
+        for e, (r, c) in enumerate(zip(rows.tolist(), columns.tolist(), strict=True)):
+            if c - 1 not in self._by_still:
+                if r not in self._by_still:
+                    found.append((e, (r, c), Fraction(1)))
+                found += [(e, (i, c), -x) for i, x in self._by_still.get(r, {}).items() if i != r]
+        after = sorted({place for _, place, _ in found})
+        index = {place: i for i, place in enumerate(after)}
+        r, c = (np.array([place[i] for place in after], dtype=np.int64) for i in (0, 1))
+        return r, c, [(e, index[place], x) for e, place, x in found]
+
+
+def _matrix(values: np.ndarray) -> flint.fmpz_mat:
+    rows, columns = values.shape
+    return flint.fmpz_mat(rows, columns, [int(x) for x in values.reshape(-1)])
+
+
+def _rref(values: np.ndarray) -> list[list[Fraction]]:
+    reduced, denominator, rank = _matrix(values).rref()
+    return [[Fraction(int(x), int(denominator)) for x in row] for row in reduced.table()[:rank]]

@@ -1,0 +1,122 @@
+"""Affine fields as lines for people, which :mod:`symgauge.discovery.family` reads: ``k[0, :, 1] -= q[0, :, 0]``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from symgauge.discovery.ansatz import Block
+from symgauge.discovery.fields import Fields
+from symgauge.errors import InvalidInput
+
+ONE = "1"
+"""What stands for the constant in place of a source."""
+_LINE = re.compile(r"(?P<target>.+?) (?P<sign>[+-])= (?:(?P<factor>\d+) \* )?(?P<source>.+)")
+_SLICE = re.compile(r"(?P<name>[^\[\]\s]+)(?:\[(?P<index>[\d:, ]+)\])?")
+
+Index = tuple[int | str, ...]
+"""Of each mode an index, or ":" for all of them."""
+Entry = tuple[Index, Index]
+"""Of the target and the source; modes that are ":" run together, in their order."""
+
+
+def lines(fields: Fields, number: int, blocks: Sequence[Block]) -> list[str]:
+    """One field: what a step along it adds to which slice, a line for each."""
+    groups: dict[tuple[Block, Block | None, int], set[Entry]] = {}
+    for e in np.nonzero(fields.values[number])[0]:
+        target, into = _place(int(fields.rows[e]), blocks)
+        column = int(fields.columns[e])
+        source, out_of = (None, ()) if column == 0 else _place(column - 1, blocks)
+        groups.setdefault((target, source, int(fields.values[number, e])), set()).add((into, out_of))
+    return [
+        f"{_slice(target, into)} {'+' if factor > 0 else '-'}= {_times(factor)}"
+        f"{ONE if source is None else _slice(source, out_of)}"
+        for (target, source, factor), entries in groups.items()
+        for into, out_of in _collapsed(entries, target.shape, () if source is None else source.shape)
+    ]
+
+
+def parsed(line: str, places: Mapping[str, Tensor]) -> tuple[Tensor, Tensor, int]:
+    """Where a line's target and source stand (n,), each by tensor and index, and the factor.
+
+    ``places``: tensor → the positions of its entries, in its shape. The constant stands at 0.
+
+    Raises InvalidInput for a line that is none, or whose slices do not fit.
+    """
+    match = _LINE.fullmatch(line)
+    if match is None:
+        raise InvalidInput(f"generator line {line!r} is not understood; write 'a[0, :] += 2 * b[:, 1]'")
+    target = _positions(match["target"], places, line)
+    source = torch.zeros_like(target) if match["source"] == ONE else _positions(match["source"], places, line)
+    if len(target) != len(source):
+        raise InvalidInput(f"generator line {line!r}: the slices have {len(target)} and {len(source)} entries")
+    return target, source, int(f"{match['sign']}{match['factor'] or 1}")
+
+
+def tensors(line: str) -> tuple[str, ...]:
+    """Names of the tensors in a line, the moved one first."""
+    match = _LINE.fullmatch(line)
+    slices = [] if match is None else [match["target"], *([match["source"]] if match["source"] != ONE else [])]
+    return tuple(text.partition("[")[0] for text in slices)
+
+
+def _place(position: int, blocks: Sequence[Block]) -> tuple[Block, Index]:
+    block = next(b for b in blocks if b.start <= position < b.start + b.size)
+    return block, tuple(int(i) for i in np.unravel_index(position - block.start, block.shape))
+
+
+def _collapsed(entries: set[Entry], into: Sequence[int], out_of: Sequence[int]) -> list[Entry]:
+    """Entries that differ in one mode, through all of it, as one."""
+    for i, size in enumerate(into):
+        for j in range(len(out_of)) if out_of else [None]:
+            if size == 1 or (j is not None and out_of[j] != size):
+                continue
+            together: dict[Entry, set[Entry]] = {}
+            for entry in entries:
+                whole = _through(entry, i, j)
+                if whole is not None:
+                    together.setdefault(whole, set()).add(entry)
+            for whole, members in together.items():
+                if len(members) == size:
+                    entries = entries - members | {whole}
+    return sorted(entries, key=str)
+
+
+def _through(entry: Entry, i: int, j: int | None) -> Entry | None:
+    """The entry with these modes left free; None where they do not have one index, or come in another order."""
+    target, source = entry
+    if target[i] == ":":
+        return None
+    free = (*target[:i], ":", *target[i + 1 :])
+    if j is None:
+        return free, source
+    if source[j] != target[i] or ":" in source[j:] or source[:j].count(":") != target[:i].count(":"):
+        return None
+    return free, (*source[:j], ":", *source[j + 1 :])
+
+
+def _slice(block: Block, index: Index) -> str:
+    written = [str(i) for i in index]
+    while written and written[-1] == ":":
+        written.pop()
+    return f"{block.name}[{', '.join(written)}]" if written else block.name
+
+
+def _times(factor: int) -> str:
+    return "" if abs(factor) == 1 else f"{abs(factor)} * "
+
+
+def _positions(text: str, places: Mapping[str, Tensor], line: str) -> Tensor:
+    match = _SLICE.fullmatch(text)
+    if match is None or match["name"] not in places:
+        raise InvalidInput(f"generator line {line!r}: there is no tensor {text!r}; there are {', '.join(places)}")
+    whole = places[match["name"]]
+    parts = [part.strip() for part in match["index"].split(",")] if match["index"] else []
+    try:
+        return whole[tuple(slice(None) if part == ":" else int(part) for part in parts)].reshape(-1)
+    except (IndexError, ValueError):
+        raise InvalidInput(f"generator line {line!r}: {text} is no slice of a tensor {tuple(whole.shape)}") from None

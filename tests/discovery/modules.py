@@ -1,0 +1,49 @@
+"""Modules that nobody described, small enough to be searched in a second or two."""
+
+MODULES = '''
+import symgauge
+import torch
+from torch import nn
+
+
+def product(rank=2):
+    """x ↦ B A x: GL(rank) between the two."""
+    return nn.Sequential(nn.Linear(4, rank, bias=False), nn.Linear(rank, 4, bias=False)), symgauge.Vectors(1, 4)
+
+
+def units(width=3):
+    """A scale per hidden unit."""
+    return nn.Sequential(nn.Linear(2, width), nn.ReLU(), nn.Linear(width, 1)), symgauge.Vectors(1, 2)
+
+
+class Normed(nn.Module):
+    """A norm with a gain between two maps: so(3) once the gain is held, and the scale that the norm takes away."""
+
+    def __init__(self):
+        super().__init__()
+        self.gain = nn.Parameter(torch.ones(3))
+        self.writer, self.reader = nn.Linear(3, 3, bias=False), nn.Linear(3, 2)
+
+    def forward(self, x):
+        x = self.writer(x)
+        return self.reader(self.gain * x / (x * x).mean(-1, keepdim=True).sqrt())
+
+
+def normed():
+    return Normed(), symgauge.Vectors(1, 3)
+
+
+class Cubed(nn.Module):
+    """x ↦ Σ (a³ + b) x: a and b move each other, and no affine field says how."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Parameter(torch.randn(1, 2)), nn.Parameter(torch.randn(1, 2))
+
+    def forward(self, x):
+        return ((self.a**3 + self.b) * x).sum(-1)
+
+
+def cubed():
+    return Cubed(), symgauge.Vectors(1, 2)
+'''

@@ -1,0 +1,75 @@
+"""Conditions of degenerate cases at their edges: one is said to hold exactly where exact rank and formula differ."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from symgauge.accounting import account
+from symgauge.architecture import Architecture, Experts, Latent, Rotary
+from symgauge.symmetries import degenerate_cases, dimension
+from symgauge.symmetries import symbols as s
+
+TURNING = Rotary((Fraction(1, 7),))
+QKV: dict[str, Any] = dict.fromkeys(("query_bias", "key_bias", "value_bias"), True)
+ONE_LATENT: dict[str, Any] = {"vocabulary": 0, "rotary": TURNING, "d_ff": 0}
+NORMED_TABLE: dict[str, Any] = {
+    "norm": "layer", "norm_offset": True, "embedding_norm": True, "position_table": True, "tied": True,
+}  # fmt: skip
+CHAIN: dict[str, Any] = {"residual": False, "query_bias": True, "ff_bias": True}
+
+# (d_model, heads, d_k, d_v), other fields, and what its reason says; nothing, where the formula is right.
+EDGES: dict[str, tuple[tuple[int, int, int, int], dict[str, Any], str]] = {
+    "constants of an untied table pass through values": (
+        (1, 2, 3, 2), {**QKV, "d_ff": 2, "vocabulary": 17}, "constants pass through values"),
+    "constants of a tied table do not": ((2, 2, 1, 2), {**QKV, "vocabulary": 11, "tied": True, "head_bias": True}, ""),
+    "a latent of one channel without ε": (
+        (4, 2, 4, 2), {**ONE_LATENT, "latent": Latent(1, 2, 2), "epsilon": 0.0}, "a latent of one channel"),
+    "a latent of one channel with ε": ((4, 2, 4, 2), {**ONE_LATENT, "latent": Latent(1, 2, 2)}, ""),
+    "a network reads one channel of a chain": (
+        (2, 3, 1, 1), {**CHAIN, "key_bias": True, "groups": 1, "d_ff": 1, "vocabulary": 7, "context": 2}, "narrow"),
+    "parallel layers of a chain that together fill the stream": (
+        (3, 2, 1, 1),
+        {**CHAIN, "value_bias": True, "groups": 1, "d_ff": 1, "vocabulary": 7, "placement": "parallel", "norm": "layer",
+         "final_norm": True, "position_table": True, "attention": "linear"},
+        ""),
+    "an expert that is always on fills the chain": (
+        (4, 2, 2, 2),
+        {"residual": False, "groups": 1, "vocabulary": 0, "context": 2, "qk_norm": True, "gated": True, "ff_bias": True,
+         "experts": Experts(2, 1, 1, shared=1), "norm": "rms", "epsilon": 0.0, "final_norm": True},
+        ""),
+    "contexts that show more than twice as many numbers as there are parameters": (
+        (2, 3, 2, 3), {"d_ff": 1, "gated": True, "vocabulary": 9, "context": 2, "norm": "layer", "tied": True}, ""),
+    "a stream that a second layer's norm reads": (
+        (2, 3, 1, 1),
+        {"layers": 2, "groups": 1, "d_ff": 3, "vocabulary": 17, "context": 2, "norm": "rms", "epsilon": 0.0,
+         "placement": "parallel_shared", "value_bias": True, "output_bias": True},
+        ""),
+    "three channels of a LayerNorm before a tied table": (
+        (3, 2, 4, 2), {**QKV, "groups": 1, "vocabulary": 11, "norm": "layer", "final_norm": True, "tied": True},
+        "two or three channels"),
+    "two channels of an RMSNorm before a tied table": (
+        (2, 1, 1, 2), {"vocabulary": 7, "d_ff": 3, "norm": "rms", "placement": "post", "head_transform": True,
+                       "tied": True, "query_bias": True, "key_bias": True, "output_bias": True}, ""),
+    "a tied stream that a norm with an offset writes": (
+        (4, 2, 3, 3), {**NORMED_TABLE, "groups": 1, "vocabulary": 13, "context": 2, "attention": "linear",
+                       "query_bias": True, "key_bias": True}, ""),
+    "linear heads that nearly fill their form": (
+        (2, 2, 1, 1),
+        {"layers": 2, "d_ff": 2, "vocabulary": 17, "context": 2, "attention": "linear", "value_bias": True,
+         "ff_bias": True, "gated": True, "activation": "silu", "norm": "layer", "norm_offset": True,
+         "head_transform": True},
+        "without softmax heads are more"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_a_condition_holds_where_the_formula_is_off(name: str) -> None:
+    (d_model, heads, d_k, d_v), fields, reason = EDGES[name]
+    a = Architecture(d_model, heads, d_k, d_v, **{"epsilon": 0.1, "context": 3, **fields})
+    found = [why for why in degenerate_cases(a) if "expert" not in why]
+    assert len(found) == bool(reason)
+    assert all(reason in why for why in found)
+    assert (account(a).fibre.nullity != s.evaluate(dimension(a), a)) == bool(reason)
