@@ -4,9 +4,9 @@
 
 Two LLaMA folders are written in bfloat16 with the shapes of LLaMA-2-7B (width 4096: 32 heads of 128 channels, 11,008
 neurons, 32,000 tokens) or a part of its width, and few of its layers: random weights, and the same with heads and
-neurons renumbered. Each command runs in a process of its own, whose peak resident memory the kernel tells. Results are data
-in checkpoint-memory.json, from which the table in checkpoint-memory.md is written. A run replaces what is there for its
-own sizes and keeps the rest.
+neurons renumbered. Each command runs in a process of its own, whose peak resident memory the kernel tells. Results are
+data in checkpoint-memory.json, from which the table in checkpoint-memory.md is written. A run replaces what is there
+for its own sizes and keeps the rest.
 """
 
 from __future__ import annotations

@@ -88,9 +88,9 @@ def audit(source: Source, progress: Callable[[str, float], None] | None = None) 
     measured on them in float64, norms folded, one layer in memory at a time. Raises as opening the checkpoint does.
 
     Example:
-        >>> from symgauge.folders import audit
+        >>> import symgauge
         >>> from symgauge.models.huggingface import tiny
-        >>> found = audit(tiny("llama"))
+        >>> found = symgauge.audit(tiny("llama"))
         >>> found.savings[0].what, found.savings[0].numbers
         ('norm gains folded into what reads them', 24)
     """
