@@ -5,7 +5,7 @@
 
 Each pair is made from the formulas of the models (tests/pairs), saved, compared, and deleted again. With --logits it
 is also seen by running both models in float64 that the pair is what it is said to be. Results are data in
-compare-pairs.json, from which the table in compare-pairs.md is written.
+compare-pairs.json, of which --page reports/checkpoints.md makes a table.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tests.pairs.pair import Pair, Tensors
 from tests.pairs.storing import rounded, save
 from tests.pairs.table import PAIRS
 
-HERE = Path(__file__).parent
+DATA = Path(__file__).parent / "compare-pairs.json"
 MODELS = {"llama": "SmolLM2-135M", "bert": "all-MiniLM-L6-v2"}
 GGUF = Pair("the GGUF file against its float32 folder", "llama", (), "equal", layout="gguf")
 """A is the file, dequantised; B the file as it is."""
@@ -109,12 +109,18 @@ def page(data: dict[str, Any]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minilm", type=Path, required=True, help="the folder with MiniLM's model.safetensors")
-    parser.add_argument("--smollm2", type=Path, required=True, help="SmolLM2's GGUF file")
+    parser.add_argument("--minilm", type=Path, help="the folder with MiniLM's model.safetensors")
+    parser.add_argument("--smollm2", type=Path, help="SmolLM2's GGUF file")
+    parser.add_argument("--page", type=Path, help="write the page that belongs to the data on record, and run nothing")
     parser.add_argument("--logits", action="store_true", help="run the models too (float64, some minutes)")
     parser.add_argument("--layers", type=int, default=0, help="cut SmolLM2 off behind so many of its 30 layers")
     parser.add_argument("--only", default="", help="pairs whose model and name contain this; nothing is written")
     arguments = parser.parse_args()
+    if arguments.page:
+        write_text(arguments.page, page(json.loads(DATA.read_text())))
+        return
+    if not arguments.minilm or not arguments.smollm2:
+        parser.error("give --minilm and --smollm2")
     rows = []
     with tempfile.TemporaryDirectory() as work, torch.no_grad():
         for family, path in (("bert", arguments.minilm), ("llama", arguments.smollm2)):
@@ -136,8 +142,7 @@ def main() -> None:
         data = {"command": "python -m benchmarks.compare_pairs" + " --logits" * arguments.logits
                 + f" --layers {arguments.layers}" * bool(arguments.layers),
                 "date": date.today().isoformat(), "environment": environment("cpu"), "rows": rows}  # fmt: skip
-        write_text(HERE / "compare-pairs.json", json.dumps(data, indent=1, ensure_ascii=False) + "\n")
-        write_text(HERE / "compare-pairs.md", page(data))
+        write_text(DATA, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
     sys.exit(f"not answered rightly: {', '.join(wrong)}" if wrong else 0)
 
 

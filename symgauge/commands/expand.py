@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from symgauge.commands._folders import Out, tell
 from symgauge.commands._output import JsonFlag, folder
 
+Small = Annotated[str, typer.Argument(metavar="IN", help="A folder that `symgauge compress` wrote.")]
 
-def command(source: str, out: Out, json: JsonFlag = False) -> None:
+
+def command(source: Small, out: Out, json: JsonFlag = False) -> None:
     """Make a folder that `symgauge compress` wrote whole, bit for bit as its canonical form was.
 
     Exit status: 0, or 2 for input that cannot be used.

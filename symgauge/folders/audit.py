@@ -88,9 +88,9 @@ def audit(source: Source, progress: Callable[[str, float], None] | None = None) 
     measured on them in float64, norms folded, one layer in memory at a time. Raises as opening the checkpoint does.
 
     Example:
-        >>> from symgauge.folders import audit
+        >>> import symgauge
         >>> from symgauge.models.huggingface import tiny
-        >>> found = audit(tiny("llama"))
+        >>> found = symgauge.audit(tiny("llama"))
         >>> found.savings[0].what, found.savings[0].numbers
         ('norm gains folded into what reads them', 24)
     """
@@ -100,15 +100,12 @@ def audit(source: Source, progress: Callable[[str, float], None] | None = None) 
     body = anatomy(side)
     with torch.no_grad():
         for done, piece in enumerate(body.pieces):
-            found.piece(side, piece, None if _is_tied(model, piece) else normal(side, piece, body).roles)
+            if not any(m.weight in model.graph.tables for m in piece.readers):  # a tied head
+                found.piece(side, piece, normal(side, piece, body).roles if piece.sublayers else {})
             if progress is not None:
                 progress(piece.name, (done + 1) / len(body.pieces))
         found.equal_tables()
     return found.result()
-
-
-def _is_tied(model: StoredModel, piece: Piece) -> bool:
-    return any(m.weight in model.graph.tables for m in piece.readers)
 
 
 class _Findings:
@@ -127,9 +124,7 @@ class _Findings:
             total[1] += numbers
             total[2] += numbers * size_of(self.model.dtype_of(role))
 
-    def piece(self, side: Side, piece: Piece, roles: dict[str, torch.Tensor] | None) -> None:
-        if roles is None:
-            return
+    def piece(self, side: Side, piece: Piece, roles: dict[str, torch.Tensor]) -> None:
         shapes, norm = self.model.graph.shapes, piece.norm
         if norm is not None:
             self.save("norm gains folded into what reads them", norm.width, norm.gain, exact=True, command="compress")
@@ -180,16 +175,14 @@ class _Findings:
 
     def equal_tables(self) -> None:
         """A head that is stored apart and equal to the token table."""
-        model = self.model
-        if "unembedding.weight" not in model.parts or "token_table" not in model.parts:
-            return
-        if model.checkpoint.shape(model.name_of("token_table")) != model.checkpoint.shape(
-            model.name_of("unembedding.weight")
-        ):
-            return
-        if torch.equal(model.roles["token_table"], model.roles["unembedding.weight"].mT):
-            count = model.roles["token_table"].numel()
-            self.save("a head equal to the token table, tied", count, "token_table", exact=True)
+        model, names = self.model, []
+        for role in ("token_table", "unembedding.weight"):
+            if role not in model.parts:
+                return
+            names.append(model.name_of(role))
+        table, head = (model.checkpoint.stored(name) for name in names)
+        if table.shape == head.shape and torch.equal(table, head):
+            self.save("a head equal to the token table, tied", table.numel(), "token_table", exact=True)
 
     def result(self) -> Audit:
         model = self.model

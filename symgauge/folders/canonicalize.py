@@ -45,6 +45,14 @@ def canonicalize_folder(
 
     One layer is in memory at a time. Raises :class:`InvalidInput` for what cannot be read or written, and
     :class:`UnsupportedModel` for families without an adapter.
+
+    Example:
+        >>> import tempfile, symgauge
+        >>> from symgauge.models.huggingface import tiny
+        >>> place = tempfile.mkdtemp()
+        >>> tiny("llama").save_pretrained(f"{place}/model")
+        >>> symgauge.canonicalize_folder(f"{place}/model", f"{place}/canonical").notes
+        ('basis of the stream: axes of the token table',)
     """
     if form not in ("balanced", "minor"):
         raise InvalidInput(f"no canonical form {form!r} of a folder; choose 'balanced' or 'minor'")

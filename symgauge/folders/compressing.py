@@ -111,6 +111,15 @@ def compress_folder(
     encoding a row per plane) and values of every group: d_v² numbers and d_k² or d_k.
     :func:`expand_folder` gives the same folder as ``canonicalize_folder(…, form="minor")``, bit for bit. Options as
     there. One layer is in memory at a time.
+
+    Example:
+        >>> import tempfile, symgauge
+        >>> from symgauge.models.huggingface import tiny
+        >>> place = tempfile.mkdtemp()
+        >>> tiny("gpt2").save_pretrained(f"{place}/model")
+        >>> before, after = symgauge.compress_folder(f"{place}/model", f"{place}/small").numbers
+        >>> after < before
+        True
     """
     model = opened(source, untie, dtype)
     place, parts = places(model)
@@ -160,6 +169,15 @@ def expand_folder(source: str | Path, out: str | Path, *, progress: Progress | N
     """Make a compressed folder whole: the canonical form "minor" that it was made of, bit for bit.
 
     Raises :class:`InvalidFile` for a folder that :func:`compress_folder` did not write, or that is damaged.
+
+    Example:
+        >>> import tempfile, symgauge
+        >>> from symgauge.models.huggingface import tiny
+        >>> place = tempfile.mkdtemp()
+        >>> tiny("gpt2").save_pretrained(f"{place}/model")
+        >>> small = symgauge.compress_folder(f"{place}/model", f"{place}/small")
+        >>> symgauge.expand_folder(small.out, f"{place}/whole").name
+        'whole'
     """
     folder = Path(source)
     if not (folder / PLAN).exists():
