@@ -85,14 +85,16 @@ def compared(pair: Pair, tensors: Tensors, config: dict[str, Any], a: Path, gguf
     return row | names | {"right": judged(pair, found)}
 
 
+def _cells(r: dict[str, Any]) -> list[str]:
+    named = md.code(r["tensor"]) if r["tensor"] else ""
+    logits = f"{r['logits differ by']:.1e}" if "logits differ by" in r else ""
+    found = [r["expected"], r["verdict"], named, md.verbatim(r["reason"]), logits]
+    return [f"{r['model']}, {r['layers']} layers", r["pair"], *found, "yes" if r["right"] else "**no**"]
+
+
 def page(data: dict[str, Any]) -> str:
     """The table."""
-    rows = [
-        [f"{r['model']}, {r['layers']} layers", r["pair"], r["expected"], r["verdict"],
-         md.code(r["tensor"]) if r["tensor"] else "", md.verbatim(r["reason"]), f"{r['logits differ by']:.1e}" if "logits differ by" in r else "",
-         "yes" if r["right"] else "**no**"]
-        for r in data["rows"]
-    ]  # fmt: skip
+    rows = [_cells(row) for row in data["rows"]]
     machine = ", ".join(f"{key} {value}" for key, value in data["environment"].items())
     right = sum(r["right"] for r in data["rows"])
     header = ["model", "B is A with", "known to be", "found", "tensor named", "reason", "logits differ by", "right"]
