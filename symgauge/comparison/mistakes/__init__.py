@@ -6,6 +6,8 @@ tensor that no gauge explains, else None. The order is that in which they are as
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from symgauge.comparison.mistakes import (
     adapter_update,
     gain,
@@ -29,9 +31,13 @@ _IN_ORDER = (
 
 
 def diagnose(scene: Scene) -> Diagnosis:
-    """The first known mistake that explains what no gauge does, or that none does."""
-    for mistake in _IN_ORDER:
-        found = mistake.recognise(scene)
-        if found is not None:
-            return found
+    """The first known mistake that explains what no gauge does, or that none does.
+
+    All are asked with the rounding of B alone before the rounding of A may hide something.
+    """
+    for allowed in dict.fromkeys((scene.allowed, max(scene.allowed, scene.residual.inherited))):
+        for mistake in _IN_ORDER:
+            found = mistake.recognise(replace(scene, allowed=allowed))
+            if found is not None:
+                return found
     return Diagnosis("no known mistake explains it")
