@@ -117,6 +117,8 @@ def looks_like_rounding(difference: Tensor) -> bool:
     if difference.dim() < 2:
         return True
     d = difference.reshape(-1, difference.shape[-1])
+    if difference.dim() == 3:  # heads side by side, as queries, keys and values are stored, or below one another
+        d = max(d, difference.transpose(0, 1).flatten(1), key=lambda x: min(x.shape))
     m, n = d.shape
     if min(m, n) < 16:
         return True
