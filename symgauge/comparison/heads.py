@@ -101,8 +101,8 @@ def _matrices(
 
 
 def _simplest(one: Pair, two: Pair, close: float) -> Tensor:
-    """The identity where it fits and no solution leaves less than half of what it does, else the solution that fits both factors, or one of them, so that a mistake in the
-    other does not spread; else the one that fits best."""
+    """The identity where it fits and no solution leaves less than half of what it does, else the solution that fits
+    both factors, or one of them, so that a mistake in the other does not spread; else the one that fits best."""
     eye = torch.eye(one.rank, dtype=one.left.dtype).expand(*one.left.shape[:2], one.rank, one.rank)
     best, worst = eye.clone(), torch.stack(misfit(one, two, eye)).amax(0)
     joint = torch.stack(misfit(one, two, solve_pair(one, two))).amax(0)

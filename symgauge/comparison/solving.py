@@ -32,7 +32,8 @@ def solve_stream(judge: Judge) -> tuple[Tensor, list[Residual]]:
         found = _table_residuals(judge, ins[0], ins[1], t)
         far = found if outs is None else [*found, _end_residual(judge, outs, t)]
         score = sum(r.level == "unexplained" for r in far), sum(r.value for r in far)
-        if best is None or score < best[:2]:
+        # Of two that explain as many the earlier, unless it leaves much more: a mistake is not to be fitted by a map.
+        if best is None or score[0] < best[0] or (score[0] == best[0] and score[1] < best[1] / 2):
             best = (*score, t, found)
         if score[0] == 0:
             break
