@@ -5,7 +5,7 @@
 
 Each pair is made from the formulas of the models (tests/pairs), saved, compared, and deleted again. With --logits it
 is also seen by running both models in float64 that the pair is what it is said to be. Results are data in
-compare-pairs.json, of which --page reports/checkpoints.md makes a table.
+compare-pairs.json, of which --page reports/checkpoints.md makes a table; a run replaces the rows of its own pairs.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def compared(pair: Pair, tensors: Tensors, config: dict[str, Any], a: Path, gguf
     from symgauge.comparison import compare
 
     row: dict[str, Any] = {"model": MODELS[pair.family], "pair": pair.name, "expected": pair.verdict}
-    row |= {"planted": list(pair.planted)}
+    row |= {"planted": list(pair.planted), "layers": config["num_hidden_layers"], "date": date.today().isoformat()}
     with tempfile.TemporaryDirectory(dir=a.parent) as place:
         made = pair.made(tensors, config)
         if logits:
@@ -85,14 +85,16 @@ def compared(pair: Pair, tensors: Tensors, config: dict[str, Any], a: Path, gguf
     return row | names | {"right": judged(pair, found)}
 
 
+def _cells(r: dict[str, Any]) -> list[str]:
+    named = md.code(r["tensor"]) if r["tensor"] else ""
+    logits = f"{r['logits differ by']:.1e}" if "logits differ by" in r else ""
+    found = [r["expected"], r["verdict"], named, md.verbatim(r["reason"]), logits]
+    return [f"{r['model']}, {r['layers']} layers", r["pair"], *found, "yes" if r["right"] else "**no**"]
+
+
 def page(data: dict[str, Any]) -> str:
     """The table."""
-    rows = [
-        [r["model"], r["pair"], r["expected"], r["verdict"], md.code(r["tensor"]) if r["tensor"] else "",
-         md.verbatim(r["reason"]), f"{r['logits differ by']:.1e}" if "logits differ by" in r else "",
-         "yes" if r["right"] else "**no**"]
-        for r in data["rows"]
-    ]  # fmt: skip
+    rows = [_cells(row) for row in data["rows"]]
     machine = ", ".join(f"{key} {value}" for key, value in data["environment"].items())
     right = sum(r["right"] for r in data["rows"])
     header = ["model", "B is A with", "known to be", "found", "tensor named", "reason", "logits differ by", "right"]
@@ -103,7 +105,7 @@ def page(data: dict[str, Any]) -> str:
         "float32 unless it says otherwise; *logits differ by* is the largest relative difference of the two models' "
         "results (of the last hidden state for MiniLM), run by transformers in float64 before B is rounded.",
         md.table(header, rows),
-        f"Made by {md.code(data['command'])} on {data['date']}; {machine}.",
+        f"Made by {md.code(data['command'])}; {machine}.",
     )
 
 
@@ -114,7 +116,7 @@ def main() -> None:
     parser.add_argument("--page", type=Path, help="write the page that belongs to the data on record, and run nothing")
     parser.add_argument("--logits", action="store_true", help="run the models too (float64, some minutes)")
     parser.add_argument("--layers", type=int, default=0, help="cut SmolLM2 off behind so many of its 30 layers")
-    parser.add_argument("--only", default="", help="pairs whose model and name contain this; nothing is written")
+    parser.add_argument("--only", default="", help="only the pairs whose model and name contain this")
     arguments = parser.parse_args()
     if arguments.page:
         write_text(arguments.page, page(json.loads(DATA.read_text())))
@@ -135,15 +137,22 @@ def main() -> None:
             a = save(rounded(tensors, "float32"), config, Path(work) / family / "A")
             for pair in chosen:
                 rows.append(compared(pair, tensors, config, a, arguments.smollm2, arguments.logits))
+                record(rows[-1])
                 print(json.dumps(rows[-1], ensure_ascii=False), flush=True)
             del tensors
     wrong = [r["pair"] for r in rows if not r["right"]]
-    if not arguments.only:
-        data = {"command": "python -m benchmarks.compare_pairs" + " --logits" * arguments.logits
-                + f" --layers {arguments.layers}" * bool(arguments.layers),
-                "date": date.today().isoformat(), "environment": environment("cpu"), "rows": rows}  # fmt: skip
-        write_text(DATA, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
     sys.exit(f"not answered rightly: {', '.join(wrong)}" if wrong else 0)
+
+
+def record(row: dict[str, Any]) -> None:
+    """Put a row in the place of the one on the same pair."""
+    known = json.loads(DATA.read_text())["rows"] if DATA.exists() else []
+    both = {(r["model"], r["pair"]): r for r in (*known, row)}
+    order = [(MODELS[p.family], p.name) for p in (*PAIRS, GGUF)]
+    rows = [both[key] for key in order if key in both]
+    data = {"command": "python -m benchmarks.compare_pairs --minilm FOLDER --smollm2 FILE.gguf --logits",
+            "environment": environment("cpu"), "rows": rows}  # fmt: skip
+    write_text(DATA, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":

@@ -62,4 +62,13 @@ def test_damage_is_told(tmp_path):
     (tmp_path / "small" / "compressed.json").write_text(json.dumps(plan | {"format": "another"}))
     with pytest.raises(InvalidFile, match="another format"):
         expand_folder(tmp_path / "small", tmp_path / "whole")
-    assert not (tmp_path / "whole").exists()
+    elsewhere = plan | {"parts": ["../escaped.safetensors"]}
+    for wrong, words in (
+        (elsewhere, "no file of the folder"),
+        (plan | {"constant": {"no role": 1.0}}, "does not belong"),
+        ({k: x for k, x in plan.items() if k != "parts"}, "damaged"),
+    ):
+        (tmp_path / "small" / "compressed.json").write_text(json.dumps(wrong))
+        with pytest.raises(InvalidFile, match=words):
+            expand_folder(tmp_path / "small", tmp_path / "whole")
+    assert sorted(x.name for x in tmp_path.iterdir()) == ["A", "small"]
