@@ -101,11 +101,12 @@ def _matrices(
 
 
 def _simplest(one: Pair, two: Pair, close: float) -> Tensor:
-    """The identity where it fits, else the solution that fits both factors, or one of them, so that a mistake in the
+    """The identity where it fits and no solution leaves less than half of what it does, else the solution that fits both factors, or one of them, so that a mistake in the
     other does not spread; else the one that fits best."""
     eye = torch.eye(one.rank, dtype=one.left.dtype).expand(*one.left.shape[:2], one.rank, one.rank)
     best, worst = eye.clone(), torch.stack(misfit(one, two, eye)).amax(0)
-    settled = worst <= close
+    joint = torch.stack(misfit(one, two, solve_pair(one, two))).amax(0)
+    settled = (worst <= close) & (worst <= 2 * joint)
     alone: list[tuple[Tensor, Tensor]] = []
     for left, right in ((True, True), (True, False), (False, True)):
         x = solve_pair(one, two, left=left, right=right)

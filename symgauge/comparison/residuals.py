@@ -23,7 +23,8 @@ class Residual:
     """‖moved A − B‖ / ‖B‖ of one role, and what it may be.
 
     ``exact`` is allowed for arithmetic as fine as the storage (float32 at the coarsest), ``stored`` for a storage
-    coarser than that. ``level`` says within which of the two it lies.
+    coarser than that. ``level`` says within which of the two it lies. ``inherited`` is what the rounding of A may leave
+    where A was rounded and B is what it was rounded from; the rounding of an A that B was made of leaves nothing.
     """
 
     role: str
@@ -33,6 +34,7 @@ class Residual:
     stored: float
     precision: str
     level: Level
+    inherited: float = 0.0
 
     def as_dict(self) -> dict[str, object]:
         """Plain data."""
@@ -46,6 +48,8 @@ class Judge:
     def __init__(self, a: Side, b: Side, anatomy: Anatomy) -> None:
         self.a, self.b, self.anatomy = a, b, anatomy
         self._known: dict[tuple[int, str], Precision] = {}
+        self._rounded: set[str] = set()
+        """Roles whose residual is the rounding of A."""
         for side in (a, b):
             side.model.roles.watch = partial(self._note, side)
 
@@ -66,15 +70,19 @@ class Judge:
         return self._known[key]
 
     def allowed(
-        self, role: str, length: int, made_of: tuple[str, ...] = ()
+        self, role: str, length: int, made_of: tuple[str, ...] = (), own: bool = False
     ) -> tuple[float, tuple[tuple[float, str], ...]]:
-        """What arithmetic may leave, and what storage may: (allowed, precision) for B's alone, then with A's."""
+        """What arithmetic may leave, and what storage may: (allowed, precision) for B's alone, then with A's.
+
+        With ``own`` the rounding of A counts in ``made_of`` only where it was seen in the role itself.
+        """
         unit, name, squares = 0.0, "float64", [0.0, 0.0]
         tiers = []
         for r in (role, *made_of):
             both = [self.precision(side, r) for side in (self.b, self.a)]
-            noises = [p.noise if p is not None and p.low else 0.0 for p in both]
-            squares = [squares[0] + noises[0] ** 2, squares[1] + max(noises) ** 2]
+            of_b, of_a = (p.noise if p is not None and p.low else 0.0 for p in both)
+            counts = not own or r == role or r in self._rounded
+            squares = [squares[0] + of_b**2, squares[1] + max(of_b, of_a if counts else 0.0) ** 2]
             unit = max([unit, *(p.unit for p in both if p is not None)])
         for square, sides in zip(squares, ((self.b,), (self.b, self.a)), strict=True):
             names = [p for s in sides for r in (role, *made_of) if (p := self.precision(s, r)) is not None]
@@ -82,10 +90,10 @@ class Judge:
             tiers.append((SAFETY * square**0.5, name))
         return SAFETY * (unit or 2.0**-47) * max(length, 4) ** 0.5, tuple(tiers)
 
-    def close(self, role: str, length: int) -> float:
-        """The largest residual that any rounding may leave."""
+    def close(self, role: str, length: int, rounded_a: bool) -> float:
+        """The largest residual that rounding of B may leave, or of both."""
         exact, tiers = self.allowed(role, length)
-        return max(exact, tiers[-1][0])
+        return max(exact, tiers[rounded_a][0])
 
     def residual(
         self, role: str, moved: Tensor, target: Tensor, scale: float = 0.0, made_of: tuple[str, ...] = (),
@@ -97,15 +105,21 @@ class Judge:
         if size == 0:
             size = float(torch.linalg.vector_norm(moved)) or 1.0
         value = float(torch.linalg.vector_norm(difference)) / size
-        exact, tiers = self.allowed(role, _length(target), made_of)
-        exact *= amplified
-        stored, precision = next(((x, n) for x, n in tiers if value <= x * amplified), tiers[-1])
+        exact, tiers = self.allowed(role, _length(target), made_of, own=target.dim() == 1)
+        exact, stored, inherited = (amplified * x for x in (exact, *(x for x, _ in tiers)))
+        # A that was rounded differs from its origin by all of its rounding; smaller differences have another cause.
+        least = inherited / SAFETY**2 if target.dim() > 1 else 0.0
         level: Level = "unexplained"
         if value <= exact:
             level = "exact"
-        elif value <= stored * amplified and looks_like_rounding(difference):
-            level = "stored"
-        return Residual(role, self.b.name(role), value, exact, stored * amplified, precision, level)
+        elif value <= max(stored, inherited) and looks_like_rounding(difference):
+            level = "stored" if value <= stored or value >= least else "unexplained"
+        from_a = level == "stored" and value > stored
+        (self._rounded.add if from_a else self._rounded.discard)(role)
+        precision = tiers[from_a][1]
+        return Residual(
+            role, self.b.name(role), value, exact, inherited if from_a else stored, precision, level, inherited
+        )
 
     def alone(self, name: str, mine: Tensor, theirs: Tensor) -> Residual:
         """The residual of a tensor that no element moves."""

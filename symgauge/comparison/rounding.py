@@ -16,6 +16,8 @@ SAFETY = 4.0
 """Factor between the typical size of rounding and what is allowed: a fold, a rotation and a cast round three times."""
 _LEVELS = (127, 7, 255, 15)
 _BLOCKS = (32, 64, 128)
+_TOUCHED = 1 / 8
+"""Share of the numbers of a tensor that rounding changes at least: some lie on the coarser grid already."""
 _SAMPLE = 4096
 """Blocks of a quantised tensor that are looked at."""
 
@@ -103,15 +105,20 @@ def _quantised(x: Tensor) -> Precision | None:
 
 
 def looks_like_rounding(difference: Tensor) -> bool:
-    """Whether a difference is as spread out as rounding is: none of its directions sticks out.
+    """Whether a difference is as spread out as rounding is: most numbers differ, and none of its directions sticks out.
 
     The largest singular value of a random m × n matrix of entries of size s is s(√m + √n); an update of low rank, or a
     mistake in one direction, is far above. Rows and columns are brought to equal size first, for rounding follows the
     sizes of what is rounded.
     """
+    flat = difference.flatten()
+    if float((flat.abs() > 1e-3 * flat.square().mean().sqrt()).double().mean()) < _TOUCHED:
+        return False
     if difference.dim() < 2:
         return True
     d = difference.reshape(-1, difference.shape[-1])
+    if difference.dim() == 3:  # heads side by side, as queries, keys and values are stored, or below one another
+        d = max(d, difference.transpose(0, 1).flatten(1), key=lambda x: min(x.shape))
     m, n = d.shape
     if min(m, n) < 16:
         return True

@@ -38,6 +38,8 @@ class Scene:
     """The same, moved by the element."""
     theirs: Normal
     """B's roles in normal form."""
+    allowed: float
+    """‖prediction − B‖ / ‖B‖ that rounding may leave."""
 
     @property
     def role(self) -> str:
@@ -60,8 +62,7 @@ class Scene:
         if predicted.shape != self.found().shape:
             return False
         size = torch.linalg.vector_norm(self.found()).clamp_min(1e-300)
-        allowed = max(self.residual.exact, self.residual.stored)
-        return bool(torch.linalg.vector_norm(predicted - self.found()) <= allowed * size)
+        return bool(torch.linalg.vector_norm(predicted - self.found()) <= self.allowed * size)
 
     def done_to_a_as_well(self, changes: dict[str, Tensor]) -> bool:
         """Whether nothing of the role is left unexplained once the same mistake is made in A's normal form, and heads
@@ -92,14 +93,15 @@ def _weights(s: Attention) -> list[str]:
 
 def scene_of(judge: Judge, element: Element, residual: Residual) -> Scene:
     """Read again what belongs to the role."""
-    anatomy = judge.anatomy
+    anatomy, allowed = judge.anatomy, max(residual.exact, residual.stored)
     if residual.role in anatomy.tables:
         own, theirs = (Normal({residual.role: side.read(residual.role)}, {}) for side in (judge.a, judge.b))
         moved = Normal({residual.role: own.roles[residual.role] @ element.tensors["stream"]}, {})
-        return Scene(judge, element, residual, None, own, moved, theirs)
+        return Scene(judge, element, residual, None, own, moved, theirs, allowed)
     piece = next(
         p for p in anatomy.pieces if residual.role in p.roles or residual.role.replace(".bias", ".weight") in p.roles
     )
     own, theirs = (normal(side, piece, anatomy) for side in (judge.a, judge.b))
     moved = moved_by(element, own, piece, judge.a, anatomy)
-    return Scene(judge, element, residual, piece, own, judge.seen(piece, moved), judge.seen(piece, theirs))
+    seen = judge.seen(piece, moved), judge.seen(piece, theirs)
+    return Scene(judge, element, residual, piece, own, *seen, allowed)

@@ -139,13 +139,34 @@ def note_norms(judge: Judge, piece: Piece, element: Element) -> None:
 def solve_normal(
     judge: Judge, piece: Piece, element: Element, mine: Normal, theirs: Normal
 ) -> tuple[Normal, list[Residual]]:
-    """The same for a piece of A whose stream is B's: the piece moved, and the residuals."""
+    """The same for a piece of A whose stream is B's: the piece moved, and the residuals.
+
+    Differences as large as the rounding of A are held for such only where no element leaves less.
+    """
+    best: tuple[Element, Normal, list[Residual]] | None = None
+    for rounded_a in (False, True):
+        trial = Element(dict(element.tensors))
+        moved, residuals = _attempt(judge, piece, trial, mine, theirs, rounded_a)
+        if best is None or _unexplained(residuals) < _unexplained(best[2]):
+            best = trial, moved, residuals
+        if not _unexplained(best[2]) or all(r.inherited <= max(r.exact, r.stored) for r in residuals):
+            break
+    assert best is not None
+    element.tensors.update(best[0].tensors)
+    return best[1:]
+
+
+def _attempt(
+    judge: Judge, piece: Piece, element: Element, mine: Normal, theirs: Normal, rounded_a: bool
+) -> tuple[Normal, list[Residual]]:
+    """An element for a piece, taken for the identity wherever that leaves no more than rounding of B, or of both."""
     a, before = judge.a, set(element.tensors)
     amplified: dict[str, float] = {}
     for s in piece.sublayers:
         if isinstance(s, Attention):
             one, two = (attention_of(x.roles, s, a.architecture) for x in (mine, theirs))
-            found = solve_heads(one, two, a.architecture, judge.close(s.query.weight, a.architecture.d_model))
+            close = judge.close(s.query.weight, a.architecture.d_model, rounded_a)
+            found = solve_heads(one, two, a.architecture, close)
             element.put_attention(name_of(s), found)
             for part, factor in amplification(one, found).items():
                 amplified[getattr(s, part).weight] = factor
@@ -159,7 +180,8 @@ def solve_normal(
             shuffled |= renumbered_experts(shuffled, s, element.tensors[f"{name_of(s)}.experts"])
     for f in feed_forwards(piece):
         one_f, two_f = (feed_forward_of(r, f, a.architecture.activation) for r in (shuffled, theirs.roles))
-        order, factors = solve_neurons(one_f, two_f, judge.close(f.up.weight, a.architecture.d_model))
+        close = judge.close(f.up.weight, a.architecture.d_model, rounded_a)
+        order, factors = solve_neurons(one_f, two_f, close)
         element.tensors.update({f"{name_of(f)}.order": order, f"{name_of(f)}.factors": factors})
     try:
         moved = act(element, mine, piece, a)

@@ -6,8 +6,11 @@ tensor that no gauge explains, else None. The order is that in which they are as
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from symgauge.comparison.mistakes import (
     adapter_update,
+    few_numbers,
     gain,
     heads_apart,
     inverse_for_transpose,
@@ -24,14 +27,18 @@ from symgauge.comparison.scene import Diagnosis, Scene
 
 _IN_ORDER = (
     mean_subtracted, tied_head, gain, rotary_order, missing_group, inverse_for_transpose, heads_apart, neurons_apart,
-    transposed, scaled, adapter_update, rounding,
+    transposed, scaled, few_numbers, adapter_update, rounding,
 )  # fmt: skip
 
 
 def diagnose(scene: Scene) -> Diagnosis:
-    """The first known mistake that explains what no gauge does, or that none does."""
-    for mistake in _IN_ORDER:
-        found = mistake.recognise(scene)
-        if found is not None:
-            return found
+    """The first known mistake that explains what no gauge does, or that none does.
+
+    All are asked with the rounding of B alone before the rounding of A may hide something.
+    """
+    for allowed in dict.fromkeys((scene.allowed, max(scene.allowed, scene.residual.inherited))):
+        for mistake in _IN_ORDER:
+            found = mistake.recognise(replace(scene, allowed=allowed))
+            if found is not None:
+                return found
     return Diagnosis("no known mistake explains it")

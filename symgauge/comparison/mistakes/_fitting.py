@@ -16,7 +16,7 @@ def best_match(scene: Scene, s: Attention) -> list[int] | None:
     p = attention_of(scene.moved.roles, s, scene.judge.a.architecture)
     q = attention_of(scene.theirs.roles, s, scene.judge.a.architecture)
     of_scores = scene.role in (s.query.weight, s.key.weight)
-    allowed = 4 * max(scene.residual.exact, scene.residual.stored)
+    allowed = 4 * scene.allowed
     left = scene.role in (s.query.weight, s.value.weight)
     count = p.heads if scene.role in (s.query.weight, s.output.weight) else p.groups
     chosen = slice(0, -1) if of_scores else slice(-1, None)

@@ -10,7 +10,7 @@ def recognise(scene: Scene) -> Diagnosis | None:
     if difference is None or min(difference.shape) < 4:
         return None
     values = torch.linalg.svdvals(difference)
-    allowed = max(scene.residual.exact, scene.residual.stored) * float(scene.found().norm())
+    allowed = scene.allowed * float(scene.found().norm())
     left = values.square().flip(0).cumsum(0).flip(0).sqrt()
     rank = int((left > allowed).sum()) or _sticking_out(values, *difference.shape)
     if 0 < rank <= len(values) // 4 or (0 < rank <= len(values) // 2 and rank <= 2):

@@ -1,0 +1,19 @@
+"""A handful of numbers that were changed, all others being right."""
+
+import torch
+
+from symgauge.comparison.scene import Diagnosis, Scene
+
+_FEW = 1e-3
+"""Share of a tensor's numbers."""
+
+
+def recognise(scene: Scene) -> Diagnosis | None:
+    expected, found = scene.expected(), scene.found()
+    changed = (found - expected).abs()
+    wrong = changed > 1e-2 * changed.max()
+    count = int(wrong.sum())
+    if not 0 < count <= _FEW * wrong.numel() or not scene.explains(torch.where(wrong, found, expected)):
+        return None
+    numbers = "number differs" if count == 1 else "numbers differ"
+    return Diagnosis(f"{count} of its {wrong.numel()} {numbers}, and all others agree")
