@@ -2,7 +2,6 @@
 made of A's rounded numbers."""
 
 import pytest
-import torch
 
 from symgauge.comparison import compare
 from tests.comparison import edits as e

@@ -7,7 +7,6 @@ from torch import Tensor
 
 from symgauge.comparison.scene import Diagnosis, Scene
 
-
 _SHIFTED = {
     -1: "γ was taken for 1 + γ: the gain is smaller by one",
     1: "1 + γ was taken for γ: the gain is larger by one",
