@@ -15,7 +15,7 @@ SOURCE = "discovered"
 _COLUMNS = ["specimen", "P", "nullity", "frozen", "algebra", "unexplained", "discrete order", "algebras", "CPU s"]
 _INTRODUCTION = """\
 Each specimen was given to `symgauge discover` with no description. *Frozen*: entries of vectors held at plain values,
-pure gauge each. *Algebra*: dimension of the affine symmetries on that slice, lifted to the rationals and proved at fresh points
+pure gauge each. *Algebra*: dimension of the affine symmetries on that slice, lifted to ℚ and proved at fresh points
 modulo two primes; every one-parameter group kept the function in float64 and was seen to change it when one tensor was
 left behind. *Unexplained*: directions of the fibre that none of these gives. *Discrete order*: permutations and signs
 modulo the connected group."""

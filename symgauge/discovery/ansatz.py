@@ -19,6 +19,8 @@ from symgauge.arithmetic.finite_field import FiniteField, Residues
 
 _JOINT, _WHOLE = 16, 6
 """Some modes of a tensor, or all, are mixed with each other where they have at most so many indices together."""
+_APART = 4
+"""Largest mode whose indices are moved apart, each by maps of its own."""
 _SOURCES = 64
 """Longest contracted source of a vector: a bias that absorbs a table with more rows than this is not sought."""
 
@@ -44,6 +46,26 @@ class Block:
     def places(self) -> Tensor:
         """Positions in θ, in the tensor's shape."""
         return torch.arange(self.start, self.start + self.size).reshape(self.shape)
+
+
+@dataclass(frozen=True)
+class Part(Block):
+    """One index of one mode of a tensor, which may move apart from the others: an expert in a stack, a head."""
+
+    whole: Block
+    mode: int
+    index: int
+
+    @property
+    def places(self) -> Tensor:
+        """Positions in θ, in the shape that is left."""
+        return self.whole.places.select(self.mode, self.index)
+
+
+def parts_of(block: Block, mode: int) -> list[Part]:
+    """A tensor index by index."""
+    shape = block.shape[:mode] + block.shape[mode + 1 :]
+    return [Part(block.name, shape, block.start, block, mode, i) for i in range(block.shape[mode])]
 
 
 def blocks_of(shapes: Sequence[tuple[str, tuple[int, ...]]]) -> list[Block]:
@@ -120,7 +142,8 @@ class Term:
 
 
 def own_actions(blocks: Sequence[Block]) -> Iterator[Term]:
-    """Shifts of every tensor, and linear maps of each of its modes, or of several together where they are small."""
+    """Shifts of every tensor, and linear maps of each of its modes, of several together where they are small, or of one
+    for every index of another."""
     for block in blocks:
         yield Term(block, None)
         modes = [m for m, size in enumerate(block.shape) if size > 1]
@@ -135,6 +158,13 @@ def own_actions(blocks: Sequence[Block]) -> Iterator[Term]:
             yield Term(block, block, tuple((m, m) for m in range(len(block.shape)) if m not in chosen))
         if not modes:
             yield Term(block, block, tuple((m, m) for m in range(len(block.shape))))
+        # Where two modes are too large to be mixed, each may at least move by its own map for every index of the other.
+        for over in modes if len(modes) > 2 else ():
+            apart = [m for m in modes if m != over and not any({m, over} <= set(larger) for larger in joint)]
+            for part in parts_of(block, over) if block.shape[over] <= _APART else ():
+                for m in apart:
+                    mode = m - (m > over)
+                    yield Term(part, part, tuple((k, k) for k in range(len(part.shape)) if k != mode))
 
 
 def near_absorptions(targets: Sequence[Block], sources: Sequence[Block]) -> Iterator[Term]:

@@ -15,7 +15,9 @@ from symgauge.discovery.fields import Fields, Integers, primitive
 from symgauge.discovery.points import Points
 from symgauge.discovery.solving import solve
 from symgauge.discovery.translations import Modulo
-from symgauge.errors import Undecided
+
+_SIMPLE = 1 << 12
+"""Largest numerator and denominator of a coefficient."""
 
 
 def lifted(terms: Sequence[Term], solutions: Tensor, size: int, p: int, modulo: Modulo) -> tuple[Fields, Fields]:
@@ -25,8 +27,8 @@ def lifted(terms: Sequence[Term], solutions: Tensor, size: int, p: int, modulo: 
     field (a scaling of one mode against another) drop out. Both are reduced echelon forms in the coefficients of the
     terms: over ℚ they reduce to those modulo p, unless p divides a denominator, and they keep to few terms.
 
-    Raises:
-        Undecided: an entry is no fraction with numerator and denominator below √(p/2).
+    Fields with a coefficient that is no fraction of small numbers are left out. A random residue is one with a chance
+    of one per cent.
     """
     rows, columns, values = _coefficients(terms, solutions, size, p)
     if not values.size:
@@ -66,8 +68,12 @@ def _exact(rows: Integers, columns: Integers, values: Integers, size: int, p: in
     distinct, inverse = np.unique(values, axis=1, return_inverse=True) if values.size else (values, np.zeros(0, int))
     keep = _pivot_rows(distinct, p)
     fractions = {int(r): _fraction(int(r), p) for r in np.unique(distinct[keep])}
-    exact = [primitive([fractions[int(v)] for v in row]) for row in distinct[keep]]
-    whole = np.array(exact, dtype=np.int64).reshape(len(keep), distinct.shape[1])
+    exact = []
+    for row in distinct[keep]:
+        lifts = [x for v in row if (x := fractions[int(v)]) is not None]
+        if len(lifts) == len(row):  # others hold constants of the module, such as a weight that is held
+            exact.append(primitive(lifts))
+    whole = np.array(exact, dtype=np.int64).reshape(len(exact), distinct.shape[1])
     return Fields(size, rows, columns, whole[:, inverse])
 
 
@@ -123,16 +129,10 @@ def _echelon(values: Integers, p: int) -> Integers:
     return result
 
 
-def _fraction(residue: int, p: int) -> Fraction:
-    """The fraction a/b with a, b below √(p/2) that is this residue."""
-    limit = int((p // 2) ** 0.5)
+def _fraction(residue: int, p: int) -> Fraction | None:
+    """The fraction a/b with small a and b that is this residue; None if there is none."""
     (r0, t0), (r1, t1) = (p, 0), (residue, 1)
-    while r1 > limit:
+    while r1 > _SIMPLE:
         q = r0 // r1
         r0, t0, r1, t1 = r1, t1, r0 - q * r1, t0 - q * t1
-    if not 0 < abs(t1) <= limit:
-        raise Undecided(
-            f"a symmetry has a coefficient that is no simple fraction ({residue} modulo {p}); constants of the module "
-            "may be irrational there"
-        )
-    return Fraction(r1, t1)
+    return Fraction(r1, t1) if 0 < abs(t1) <= _SIMPLE else None

@@ -1,0 +1,44 @@
+"""The record of what was found: complete, of specimens that are there, and in agreement with counts by hand."""
+
+from proofs_checks.discovered.measuring import specimens
+from proofs_checks.discovered.page import page, recorded
+from proofs_checks.discovered.specimens.attention import variants
+from proofs_checks.discovered.specimens.families import known
+from symgauge.claims import Ledger
+
+
+def test_every_specimen_is_on_record_once() -> None:
+    names = [line["name"] for line in recorded()]
+    assert sorted(names) == sorted(specimen.name for specimen in specimens())
+
+
+def test_what_is_explained_and_what_is_left_make_the_fibre() -> None:
+    lines = [line for line in recorded() if "undecided" not in line]
+    assert len(lines) > 60
+    for line in lines:
+        assert line["explained"] + line["unexplained"] == line["nullity"]
+        assert line["flows"]["run"] == line["flows"]["kept"] == sum(i["dimension"] for i in line["ideals"])
+        assert line["failure_bound"] < 1e-6
+
+
+def test_variants_have_the_nullity_counted_by_hand_and_nothing_is_left() -> None:
+    lines = {line["name"]: line for line in recorded()}
+    for name, variant in variants().items():
+        assert (lines[name]["nullity"], lines[name]["unexplained"]) == (variant.count(variant.sizes[0]), 0)
+
+
+def test_groups_of_matrices_have_the_name_that_is_known() -> None:
+    lines = {line["name"]: line for line in recorded()}
+    linear = [name for name, reference in known().items() if reference.name.startswith(("gl(", "so("))]
+    assert len(linear) > 5
+    for name in linear:
+        expected = known()[name].name.replace("C", "ℂ")
+        assert any(expected in ideal["algebra"] for ideal in lines[name]["ideals"]), name
+
+
+def test_the_page_names_what_is_left() -> None:
+    text = page(Ledger())
+    for line in recorded():
+        assert f"| {line['name']} |" in text
+        if line.get("unexplained"):
+            assert "**unexplained**" in text
