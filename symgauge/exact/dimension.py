@@ -35,7 +35,7 @@ _AT_FIRST = 1.3
 _FURTHER = 0.4
 """Size of a further batch that must bring nothing new, in what was used before."""
 _FURTHER_OF_FEW = 1.0
-"""The same where usable inputs are few: what is rarely seen (a row for a pair of tokens) is missed more easily there."""
+"""The same where usable inputs are few: what is rarely seen (a row for a pair of tokens) is missed more easily."""
 _SPARE = 128
 """Positions in a further batch at least, where there are many: to look at them costs next to nothing."""
 
