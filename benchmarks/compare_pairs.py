@@ -105,6 +105,7 @@ def page(data: dict[str, Any]) -> str:
         "float32 unless it says otherwise; *logits differ by* is the largest relative difference of the two models' "
         "results (of the last hidden state for MiniLM), run by transformers in float64 before B is rounded.",
         md.table(header, rows),
+        md.text(data.get("note", "")),
         f"Made by {md.code(data['command'])}; {machine}.",
     )
 
