@@ -52,7 +52,7 @@ def main() -> None:
             record[name] = {
                 "P": found.fibre.parameters, "nullity": found.nullity, "frozen": sum(found.frozen.values()),
                 "unexplained": found.unexplained, "seconds": round(time.perf_counter() - began, 1),
-                "date": date.today().isoformat(), "environment": environment(),
+                "date": date.today().isoformat(), "environment": environment("cpu"),
             }  # fmt: skip
             print(name, record[name], flush=True)
     write_text(RECORD, json.dumps(record, indent=1, ensure_ascii=False) + "\n")

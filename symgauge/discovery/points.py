@@ -10,10 +10,11 @@ from torch import Tensor
 
 from symgauge.arithmetic.finite_field import FiniteField
 from symgauge.arithmetic.traced_value import Calculus
+from symgauge.errors import Undecided
 from symgauge.exact.acceptance import Acceptance
 from symgauge.exact.evaluation import Evaluation
 from symgauge.exact.jacobian import JacobianRows
-from symgauge.exact.point import random_point
+from symgauge.exact.point import random_point, with_rooted_embeddings
 from symgauge.exact.result import FibreDimension
 
 _STEP = 104_729
@@ -53,6 +54,20 @@ class Points:
         return self._points[number, prime]
 
     def _drawn(self, number: int, prime: int) -> Point:
+        point = self._rows(number, prime)
+        if not len(point.rows):  # all roots fail: tokens are drawn until they have some
+            self._thetas[number] = with_rooted_embeddings(
+                self.fibre.function, self.theta(number), self.fibre.primes, self.seed + _STEP * (number + 1)
+            )
+            point = self._rows(number, prime)
+        if not len(point.rows):
+            raise Undecided(
+                "no input is usable in exact arithmetic at a random point, so nothing can be said of fields there; "
+                "pass another seed, more tokens or shorter inputs"
+            )
+        return point
+
+    def _rows(self, number: int, prime: int) -> Point:
         theta, key = self.theta(number), self.seed + _STEP * (number + 1)
         evaluation = Evaluation(self.fibre.function, theta, Calculus(FiniteField(prime, key)))
         acceptance = Acceptance(evaluation, torch.Generator().manual_seed(key + 1), rounds=_ROUNDS)

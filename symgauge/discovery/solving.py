@@ -11,10 +11,13 @@ from torch import Tensor
 from symgauge.arithmetic.finite_field import FiniteField, Residues
 from symgauge.discovery.ansatz import Term
 from symgauge.discovery.points import Point, Points
+from symgauge.errors import Undecided
 from symgauge.exact.rank import Echelon
 
 _AGREEING = 2
 """Points in a row that must bring nothing new."""
+_MOST = 400
+"""Points that are looked at in all."""
 _FULL = 0.9
 """Where fewer of a point's rows are new than this, the equations are no longer stacked but sieve what is left."""
 
@@ -38,6 +41,8 @@ def solve(
     basis: Residues | None = None
     number, idle, degree, left = 0, 0, 0, unknowns
     while idle < _AGREEING and left:
+        if number == _MOST:
+            raise Undecided(f"after {number} points the equations for {unknowns:,} unknowns still bring something new")
         point = points.point(number, prime)
         rows = Residues(equations(terms, point, field))
         number, degree = number + 1, max(degree, point.degree)
@@ -50,7 +55,8 @@ def solve(
             basis, before = _sieved(basis, rows, field), left
             left = basis.shape[0]
             gained = before - left
-        idle = 0 if gained else idle + 1
+        # A point at which few inputs are usable agrees with everything.
+        idle = 0 if gained else idle + (2 * len(point.rows) >= points.fibre.rank)
         if progress is not None:
             progress(f"fields modulo {prime}", unknowns - left, unknowns)
     return Solutions(echelon.kernel().re if basis is None else basis.re, number, degree)
