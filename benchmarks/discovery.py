@@ -55,7 +55,7 @@ def main() -> None:
                 "date": date.today().isoformat(), "environment": environment("cpu"),
             }  # fmt: skip
             print(name, record[name], flush=True)
-    write_text(RECORD, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+            write_text(RECORD, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
     rows = [[name, *(f"{line[key]:,}" for key in ("P", "nullity", "frozen", "unexplained", "seconds"))]
             for name, line in record.items()]  # fmt: skip
     first = next(iter(record.values()))
