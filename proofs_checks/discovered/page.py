@@ -10,7 +10,7 @@ from symgauge.claims import Ledger
 from symgauge.reporting import markdown as md
 from symgauge.reporting.source_page import source_page
 
-TITLE = "Symmetries found and not known before"
+TITLE = "Symmetries of modules that nobody described"
 SOURCE = "discovered"
 _COLUMNS = ["specimen", "P", "nullity", "frozen", "algebra", "unexplained", "discrete order", "algebras", "CPU s"]
 _INTRODUCTION = """\
