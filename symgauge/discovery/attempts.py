@@ -13,10 +13,11 @@ from symgauge.discovery.ansatz import Block, Term, absorptions, blocks_of, near_
 from symgauge.discovery.fields import Fields
 from symgauge.discovery.lifting import lifted, translations
 from symgauge.discovery.points import Points
+from symgauge.discovery.rational import pivots
 from symgauge.discovery.representatives import sparsest
 from symgauge.discovery.slices import held, is_offset, slices
 from symgauge.discovery.solving import solve
-from symgauge.discovery.structure import Constants, closed, independent, pivots
+from symgauge.discovery.structure import Constants, closed, independent, rescaled
 from symgauge.discovery.translations import Modulo
 from symgauge.errors import Undecided
 from symgauge.exact.dimension import Progress, dimension
@@ -194,12 +195,15 @@ class _Search:
         short = sparsest(fields, trivial)
         if before is not None:
             short = independent([*before.fields.matrices(), *short.matrices()], fibre.parameters)
-        reduced = self.modulo.reduced(short)
+            trivial = independent([*before.trivial.matrices(), *trivial.matrices()], fibre.parameters)
+        reduced, factors = self.modulo.reduced(short)
         keep = pivots(reduced.values.T) if reduced.count else []
-        whole, constants = closed(reduced.chosen(keep), self.modulo)
-        # Brackets that lead to more symmetries are rare; they are read as they come then.
-        fields = short.chosen(keep) if whole.count == len(keep) else whole
-        bound = sum(_proved(each, self.points, solutions.points) for each in (fields, self.translations))
+        fields, constants = closed(reduced.chosen(keep), self.modulo)
+        if fields.count == len(keep):
+            fields, constants = short.chosen(keep), rescaled(constants, [factors[k] for k in keep])
+        # Otherwise brackets led to more symmetries, which is rare: all are read as they are told apart.
+        used = self.points.used(first)
+        bound = sum(_proved(each, self.points, used) for each in (fields, self.translations))
         known = Echelon(fibre.echelon.field, fibre.parameters)
         for each in (self.translations, fields):
             known.add(Residues(each.at(known.field.lift(fibre.theta, exact=True).re, known.field.p)))
@@ -231,13 +235,18 @@ def _proved(fields: Fields, points: Points, used: int) -> float:
 
 
 def best_attempt(found: Iterator[Attempt]) -> tuple[Attempt, list[Attempt]]:
-    """The first that explains all, or the one that explains the most; and all that were made."""
+    """The first that explains all, or the one that leaves the least; and all that were made."""
     made: list[Attempt] = []
     for attempt in found:
         made.append(attempt)
         if attempt.left == 0:
             return attempt, made
-    return min(made, key=lambda a: (a.left, len(a.frozen), a.unknowns)), made
+    return least_left(made), made
+
+
+def least_left(made: Sequence[Attempt]) -> Attempt:
+    """The attempt that leaves the least, of equal ones that with the least effort."""
+    return min(made, key=lambda a: (a.left, len(a.frozen), a.unknowns))
 
 
 def point_of(attempt: Attempt) -> torch.Tensor:

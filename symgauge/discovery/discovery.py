@@ -11,14 +11,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from symgauge.accounting.fits import check_fibre
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
 from symgauge.checks import check_choice, check_measuring
-from symgauge.discovery.attempts import Attempt, attempts, best_attempt, bound_of, point_of
+from symgauge.discovery.attempts import Attempt, attempts, best_attempt, bound_of, least_left, point_of
 from symgauge.discovery.connected import ReachedBy
 from symgauge.discovery.discrete import DiscreteGroup, discrete_group
 from symgauge.discovery.flows import Flow, run
 from symgauge.discovery.ideals import Ideal, ideals
-from symgauge.errors import Undecided
+from symgauge.errors import InvalidInput, Undecided
 from symgauge.exact.dimension import Progress
 from symgauge.exact.dimension import dimension as measure
 from symgauge.exact.probes import Inputs
@@ -53,7 +54,7 @@ class Discovery:
     attempt: Attempt = field(repr=False)
     """What explained the most: the slice, the ansatz, the fields and their structure constants."""
     whole: Attempt = field(repr=False)
-    """The same with nothing frozen."""
+    """What explained the most with nothing frozen."""
     tried: tuple[str, ...]
     """Every attempt, in words, with what it explained."""
     ideals: tuple[Ideal, ...]
@@ -145,7 +146,7 @@ class Discovery:
             "flows": {
                 "run": len(self.flows),
                 "kept": sum(flow.holds for flow in self.flows),
-                "worst_ratio": max((flow.change / flow.allowed for flow in self.flows), default=None),
+                "worst_ratio": max((flow.ratio for flow in self.flows), default=None),
                 "weakest_control": min((flow.control for flow in self.flows), default=None),
             },
             "failure_bound": self.failure_bound,
@@ -190,7 +191,7 @@ def discover(
 
     Raises:
         InvalidInput, UnsupportedModel, UnsupportedOperation: as :func:`symgauge.dimension`.
-        Undecided: the fibre's dimension is not settled, or coefficients are no simple fractions.
+        Undecided: the fibre's dimension is not settled, or a coefficient is too large to be trusted.
 
     Example:
         >>> import torch, symgauge
@@ -203,9 +204,13 @@ def discover(
     check_choice("output", output, ("logits", "probabilities"))
     began = time.perf_counter()
     subject = subject_of(target, inputs, seed=seed, parameters="unset")
-    fibre = fibre or measure(
-        subject.module, subject.inputs, seed=seed, primes=primes, output=output, rounds=rounds, progress=progress
-    )
+    if fibre is None:
+        fibre = measure(
+            subject.module, subject.inputs, seed=seed, primes=primes, output=output, rounds=rounds, progress=progress
+        )
+    check_fibre(fibre, subject.module, output)
+    if fibre.generic_rank is not None:
+        raise InvalidInput("fibre was measured at the module's own point; symmetries are sought at random ones")
     if fibre.rank_doubt:
         raise Undecided(fibre.rank_doubt)
     with few_threads(fibre.parameters):
@@ -220,8 +225,9 @@ def discover(
         fibre = witnessed(fibre)
         if fibre.rank_doubt:
             raise Undecided(fibre.rank_doubt)
+    plain = least_left([each for each in made if not each.frozen])
     return Discovery(
-        subject, fibre, attempt, made[0], tuple(map(_in_words, made)), tuple(found), tuple(flows), rest, group,
+        subject, fibre, attempt, plain, tuple(map(_in_words, made)), tuple(found), tuple(flows), rest, group,
         bound_of(attempt, fibre), seed, time.perf_counter() - began, (*subject.notes, *fibre.notes),
     )  # fmt: skip
 

@@ -40,6 +40,11 @@ class Flow:
     """What that must exceed."""
 
     @property
+    def ratio(self) -> float:
+        """Change over what is allowed; at most 1 for a symmetry."""
+        return self.change / self.allowed if math.isfinite(self.change) else math.inf
+
+    @property
     def holds(self) -> bool:
         """Whether the function was kept, and would have been seen to change."""
         return self.change <= self.allowed <= LARGEST_ALLOWED and self.required <= self.control < math.inf

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-import flint
 import numpy as np
 
 from symgauge.discovery.ansatz import Block
 from symgauge.discovery.fields import Fields, together
 from symgauge.discovery.kinds import kind
+from symgauge.discovery.rational import integer_matrix
 from symgauge.discovery.reading import action
 from symgauge.discovery.representatives import plainest
 from symgauge.discovery.structure import Constants
@@ -79,7 +79,7 @@ def short(fields: Fields) -> Fields:
     if fields.count == 0:
         return fields
     distinct, inverse = np.unique(fields.values, axis=1, return_inverse=True)
-    reduced = flint.fmpz_mat([[int(x) for x in row] for row in distinct]).lll()
+    reduced = integer_matrix(distinct).lll()
     values = np.array([[int(x) for x in row] for row in reduced.table()], dtype=np.int64)
     first = [next((v for v in row if v), 1) for row in values]
     values = values * np.sign(first).astype(np.int64)[:, None]

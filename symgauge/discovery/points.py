@@ -47,6 +47,10 @@ class Points:
             self._thetas[number] = random_point(self.fibre.function, self.seed + _STEP * (number + 1))
         return self._thetas[number]
 
+    def used(self, prime: int) -> int:
+        """How many points were looked at, by their numbers."""
+        return 1 + max((number for number, p in self._points if p == prime), default=-1)
+
     def point(self, number: int, prime: int) -> Point:
         """Rows from as many inputs as could settle the rank, with no search for the last of them."""
         if (number, prime) not in self._points:

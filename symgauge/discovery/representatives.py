@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-import flint
 import numpy as np
 
 from symgauge.discovery.ansatz import Block, Term
 from symgauge.discovery.fields import Fields, Integers, together
+from symgauge.discovery.rational import integer_matrix
 
+_LONG = 1 << 20
+"""Coefficients of a representative that is read are no larger."""
 _LARGEST = 3_000
 """Equations up to which a representative of one mode is sought."""
 
@@ -80,9 +82,7 @@ def _acting(fields: Fields, own: Integers, inside: np.ndarray, block: Block, kep
     if len(equations) > _LARGEST:
         return None
     count = len(own) + int(whole.sum())
-    reduced, denominator, rank = flint.fmpz_mat(
-        len(equations), equations.shape[1], [int(x) for x in equations.reshape(-1)]
-    ).rref()
+    reduced, denominator, rank = integer_matrix(equations).rref()
     table = reduced.table()[:rank]
     pivots = [next(i for i, x in enumerate(row) if x) for row in table]
     if any(pivot >= count for pivot in pivots):
@@ -95,4 +95,6 @@ def _acting(fields: Fields, own: Integers, inside: np.ndarray, block: Block, kep
             if pivot < len(own):
                 values[k] -= int(row[count + k]) * own[pivot]
         values[k] //= np.gcd.reduce(values[k]) or 1
+        if max(map(abs, values[k])) > _LONG:
+            return None
     return Fields(fields.size, fields.rows, fields.columns, values.astype(np.int64))

@@ -28,7 +28,6 @@ class Solutions:
 
     basis: Tensor
     points: int
-    degree: int
 
 
 def solve(
@@ -39,13 +38,13 @@ def solve(
     unknowns = sum(term.size for term in terms)
     echelon = Echelon(field, unknowns)
     basis: Residues | None = None
-    number, idle, degree, left = 0, 0, 0, unknowns
+    number, idle, left = 0, 0, unknowns
     while idle < _AGREEING and left:
         if number == _MOST:
             raise Undecided(f"after {number} points the equations for {unknowns:,} unknowns still bring something new")
         point = points.point(number, prime)
         rows = Residues(equations(terms, point, field))
-        number, degree = number + 1, max(degree, point.degree)
+        number += 1
         if basis is None:
             gained = echelon.add(rows)
             # Most points give as many equations as they have rows. Once they do not, few solutions are left to sieve.
@@ -59,7 +58,7 @@ def solve(
         idle = 0 if gained else idle + (2 * len(point.rows) >= points.fibre.rank)
         if progress is not None:
             progress(f"fields modulo {prime}", unknowns - left, unknowns)
-    return Solutions(echelon.kernel().re if basis is None else basis.re, number, degree)
+    return Solutions(echelon.kernel().re if basis is None else basis.re, number)
 
 
 def _sieved(basis: Residues, rows: Residues, field: FiniteField) -> Residues:

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from symgauge.discovery.fields import Fields, fields_from
+from symgauge.discovery.rational import integer_matrix, pivots
 from symgauge.discovery.translations import Modulo
 from symgauge.errors import Undecided
 
@@ -43,7 +44,7 @@ def closed(fields: Fields, modulo: Modulo) -> tuple[Fields, Constants]:
                 constants[i, j] = found
         if not outside:
             return fields, constants
-        more = modulo.reduced(fields_from(outside, fields.size))
+        more, _ = modulo.reduced(fields_from(outside, fields.size))
         fields = independent([*matrices, *more.matrices()], fields.size)
     raise Undecided(f"brackets of the fields found still lead out of their span at dimension {fields.count}")
 
@@ -71,8 +72,7 @@ class _Coordinates:
         self.index = {(int(r) + 1, int(c)): e for e, (r, c) in enumerate(zip(fields.rows, fields.columns, strict=True))}
         self.pivots = pivots(fields.values) if fields.count else []
         if self.pivots:
-            square = flint.fmpq_mat(flint.fmpz_mat([[int(x) for x in row] for row in fields.values[:, self.pivots]]))
-            self.inverse = square.inv()
+            self.inverse = flint.fmpq_mat(integer_matrix(fields.values[:, self.pivots])).inv()
 
     def of(self, matrix: sparse.csr_array) -> dict[int, Fraction] | None:
         """Coordinates of a field, by its number in the basis; None if it lies outside."""
@@ -83,8 +83,8 @@ class _Coordinates:
             if entry is None:
                 return None
             values[entry] = int(v)
-        atpivots = flint.fmpq_mat(1, len(self.pivots), [values.get(e, 0) for e in self.pivots])
-        coordinates = (atpivots * self.inverse).table()[0]
+        there = flint.fmpq_mat(1, len(self.pivots), [values.get(e, 0) for e in self.pivots])
+        coordinates = (there * self.inverse).table()[0]
         found = {k: Fraction(int(c.p), int(c.q)) for k, c in enumerate(coordinates) if c != 0}
         rest = dict(values)
         for k, c in found.items():
@@ -93,14 +93,12 @@ class _Coordinates:
         return found if not any(rest.values()) else None
 
 
-def _integers(values: np.ndarray) -> flint.fmpz_mat:
-    return flint.fmpz_mat([[int(x) for x in row] for row in values])
-
-
-def pivots(values: np.ndarray) -> list[int]:
-    """The first columns that are independent of those before them."""
-    reduced, _, rank = _integers(values).rref()
-    return [next(e for e, x in enumerate(row) if x) for row in reduced.table()[:rank]]
+def rescaled(constants: Constants, factors: Sequence[Fraction]) -> Constants:
+    """Structure constants for the basis of which basis element k here is ``factors[k]`` times element k."""
+    return {
+        (i, j): {k: c * factors[k] / (factors[i] * factors[j]) for k, c in bracket.items()}
+        for (i, j), bracket in constants.items()
+    }
 
 
 def independent(matrices: Sequence[sparse.csr_array], size: int) -> Fields:

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import flint
 import numpy as np
 
 from symgauge.discovery.ansatz import Block
 from symgauge.discovery.fields import Fields, Integers, primitive
+from symgauge.discovery.rational import reduced_rows
 
 
 class Modulo:
     """Fields modulo those that point along constants c everywhere.
 
-    Of each class there are two representatives: one that never moves a parameter from a set of as many as there are
-    constants, by which classes are told apart; and the shortest one, which is read.
+    Classes are told apart by representatives that never move a parameter from a set of as many as there are constants.
+    What is read is another one (:mod:`symgauge.discovery.representatives`).
     """
 
     def __init__(self, constants: Fields) -> None:
@@ -30,7 +30,7 @@ class Modulo:
         self.still: list[int] = []
         """One parameter for each constant, which it alone moves."""
         reduced = []
-        for row in _rref(self.vectors):
+        for row in reduced_rows(self.vectors):
             self.still.append(next(i for i, x in enumerate(row) if x))
             reduced.append({i: Fraction(x) for i, x in enumerate(row) if x})
         self._by_still = dict(zip(self.still, reduced, strict=True))
@@ -40,21 +40,24 @@ class Modulo:
         outside = np.ones(self.constants.size, dtype=bool)
         outside[block.start : block.start + block.size] = False
         rest = self.vectors[:, outside]
-        return self.constants.count - (len(_rref(rest)) if rest.size else 0)
+        return self.constants.count - (len(reduced_rows(rest)) if rest.size else 0)
 
-    def reduced(self, fields: Fields) -> Fields:
-        """Of each field the representative that leaves ``still`` alone and does not read it; zero for trivial ones."""
+    def reduced(self, fields: Fields) -> tuple[Fields, list[Fraction]]:
+        """Of each field a multiple of the representative that leaves ``still`` alone and does not read it, and by what
+        it is multiplied; zero for trivial ones."""
         if not self.still:
-            return fields
+            return fields, [Fraction(1)] * fields.count
         rows, columns, changes = self.places(fields.rows, fields.columns)
-        values = np.zeros((fields.count, len(rows)), dtype=np.int64)
+        values, factors = np.zeros((fields.count, len(rows)), dtype=np.int64), []
         for k, field in enumerate(fields.values):
             whole = [Fraction(0)] * len(rows)
             for before, after, factor in changes:
                 if field[before]:
                     whole[after] += factor * int(field[before])
             values[k] = primitive(whole)
-        return Fields(fields.size, rows, columns, values)
+            lead = next((e for e, x in enumerate(whole) if x), None)
+            factors.append(Fraction(1) if lead is None else int(values[k, lead]) / whole[lead])
+        return Fields(fields.size, rows, columns, values), factors
 
     def places(self, rows: Integers, columns: Integers) -> tuple[Integers, Integers, list[tuple[int, int, Fraction]]]:
         """Reduction as a linear map of coefficients: where they stand after it, and (place before, after, factor)."""
@@ -68,13 +71,3 @@ class Modulo:
         index = {place: i for i, place in enumerate(after)}
         r, c = (np.array([place[i] for place in after], dtype=np.int64) for i in (0, 1))
         return r, c, [(e, index[place], x) for e, place, x in found]
-
-
-def _matrix(values: np.ndarray) -> flint.fmpz_mat:
-    rows, columns = values.shape
-    return flint.fmpz_mat(rows, columns, [int(x) for x in values.reshape(-1)])
-
-
-def _rref(values: np.ndarray) -> list[list[Fraction]]:
-    reduced, denominator, rank = _matrix(values).rref()
-    return [[Fraction(int(x), int(denominator)) for x in row] for row in reduced.table()[:rank]]
