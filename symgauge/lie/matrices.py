@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from flint import fmpq, fmpq_mat
 
+from symgauge.checks import shown
 from symgauge.errors import InvalidInput
 from symgauge.lie.algebra import LieAlgebra
 from symgauge.lie.subspace import Subspace, Vector
@@ -18,8 +19,8 @@ def from_matrices(matrices: Sequence[Matrix]) -> LieAlgebra:
     """The algebra with these integer matrices, all m × m, as its basis.
 
     Raises:
-        InvalidInput: the matrices are not square and of one size, are linearly dependent, or a commutator lies outside
-            of their span.
+        InvalidInput: the matrices are not square and of one size, an entry is no integer, they are linearly dependent,
+            or a commutator lies outside of their span.
 
     Example:
         >>> from symgauge.lie import from_matrices
@@ -29,11 +30,16 @@ def from_matrices(matrices: Sequence[Matrix]) -> LieAlgebra:
     size = len(matrices[0]) if matrices else 0
     if any(len(m) != size or any(len(row) != size for row in m) for m in matrices):
         raise InvalidInput(f"from_matrices: expected square matrices of one size, {size} × {size} like the first.")
+    wrong = [v for m in matrices for row in m for v in row if not hasattr(v, "__index__")]
+    if wrong:
+        raise InvalidInput(f"from_matrices: entries are integers, not {shown(wrong[0])}.")
     flat = [{(i, j): int(v) for i, row in enumerate(m) for j, v in enumerate(row) if v} for m in matrices]
     vectors = [{i * size + j: v for (i, j), v in m.items()} for m in flat]
     span, count = Subspace.spanned_by(vectors, size * size), len(matrices)
     if span.dimension < count:
-        raise InvalidInput(f"from_matrices: the {count} matrices span only {span.dimension} dimensions; pass a basis.")
+        raise InvalidInput(
+            f"from_matrices: only {span.dimension} of the {count} matrices are linearly independent; pass a basis."
+        )
     given = _inverse([span.coordinates(v) or {} for v in vectors])
 
     constants = {}

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from flint import fmpz_mat
 
+from symgauge.lie.nilradical import trace
+from symgauge.lie.signature import signature
 from symgauge.lie.subspace import Subspace, dense
 
 if TYPE_CHECKING:
@@ -142,8 +144,9 @@ def _acts_by_all_matrices(algebra: LieAlgebra, module: Subspace, size: int) -> b
     """Whether an abelian ideal is, for the quotient by it, a sum of copies of the defining module of this size, or of
     its dual.
 
-    That is so where the action is faithful and what acts generates an associative algebra of dimension size²: for the
-    names above, no other irreducible modules have squares of dimensions that sum up to it.
+    That is so where the action is faithful and what acts generates the matrix algebra M(size, ℝ): one of dimension
+    size² whose trace form has character size. For the names above, the dimension leaves but M(4, ℍ), which so(6, 2)
+    generates on ℍ⁴.
     """
     if algebra.centralizer(module) != module:
         return False
@@ -155,7 +158,9 @@ def _acts_by_all_matrices(algebra: LieAlgebra, module: Subspace, size: int) -> b
         matrices = [fmpz_mat(m, m, dense(row, m * m)) for row in spanned.rows]
         larger = spanned + Subspace.spanned_by((_sparse(a * b) for a in matrices for b in factors), m * m)
         if larger.dimension == spanned.dimension:
-            return spanned.dimension == size**2
+            if spanned.dimension < size**2:
+                return False
+            return signature(fmpz_mat([[trace(a * b) for b in matrices] for a in matrices])).character == size
         spanned = larger
     return False
 

@@ -9,6 +9,7 @@ from itertools import product
 from flint import fmpq_mat, fmpz_mat
 
 from symgauge.lie import LieAlgebra
+from symgauge.lie.classical import IntegerMatrix, realified
 
 
 def scrambled(algebra: LieAlgebra, seed: int) -> LieAlgebra:
@@ -59,6 +60,24 @@ def over_number_field(
 def keeping_form(a: list[int], b: list[int], c: list[int]) -> dict[tuple[int, int], dict[int, list[int]]]:
     """[e_0, e_1] = c e_2 and its turns: the algebra that keeps a x² + b y² + c z² up to scale."""
     return {(0, 1): {2: c}, (1, 2): {0: a}, (0, 2): {1: [-v for v in b]}}
+
+
+def skew_quaternionic(n: int) -> list[IntegerMatrix]:
+    """so*(2n) on ℍⁿ: complex [[A, B], [−B̄, Ā]], A skew and B Hermitian, as real 4n × 4n ones; dimension n(2n − 1)."""
+
+    def block(entries: dict[tuple[int, int], int]) -> IntegerMatrix:
+        return [[entries.get((i, j), 0) for j in range(2 * n)] for i in range(2 * n)]
+
+    basis, zero = [], block({})
+    for i, j in product(range(n), repeat=2):
+        if i < j:
+            skew = {(i, j): 1, (j, i): -1}
+            basis.append((block(skew | {(n + i, n + j): 1, (n + j, n + i): -1}), zero))
+            basis.append((zero, block(skew | {(n + i, n + j): -1, (n + j, n + i): 1})))
+            basis.append((zero, block({(i, n + j): 1, (j, n + i): -1, (n + i, j): 1, (n + j, i): -1})))
+        if i <= j:
+            basis.append((block({(i, n + j): 1, (j, n + i): 1, (n + i, j): -1, (n + j, i): -1}), zero))
+    return realified(basis)
 
 
 def simply_laced(rank: int, edges: list[tuple[int, int]]) -> LieAlgebra:

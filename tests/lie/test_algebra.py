@@ -57,9 +57,11 @@ def test_indices_out_of_range_are_refused(constants):
     ("matrices", "words"),
     [
         ([[[0, 1], [0, 0]], [[0, 0], [1, 0]]], "the commutator of matrices 0 and 1"),
-        ([[[1, 0], [0, 1]], [[2, 0], [0, 2]]], "span only 1 dimension"),
+        ([[[1, 0], [0, 1]], [[2, 0], [0, 2]]], "only 1 of the 2 matrices are linearly independent"),
         ([[[1, 0]]], "square"),
         ([[[1]], [[1, 0], [0, 1]]], "square"),
+        ([[[0.5, 0], [0, 1]], [[0, 1.5], [0, 0]]], "integers, not 0.5"),
+        ([[[None]]], "integers, not None"),
     ],
 )
 def test_matrices_that_span_no_algebra_are_refused(matrices, words):

@@ -11,7 +11,7 @@ from symgauge.lie import classical as c
 from symgauge.lie.real_forms import real_forms
 from symgauge.lie.simple_types import SimpleType, types_of_dimension
 from tests.lie.cases import CASES
-from tests.lie.constructions import keeping_form, over_number_field, scrambled, simply_laced
+from tests.lie.constructions import keeping_form, over_number_field, scrambled, simply_laced, skew_quaternionic
 
 
 @pytest.mark.parametrize("hidden", [False, True], ids=["plain", "scrambled"])
@@ -127,6 +127,14 @@ def test_the_character_tells_real_forms_of_small_rank_apart():
 )
 def test_common_names(simple, centre, name):
     assert common_name(simple, centre) == name
+
+
+def test_the_quaternionic_module_of_so_6_2_is_not_two_copies_of_the_defining_one():
+    """Both have dimension 16, and what acts spans 64 dimensions: M(4, ℍ) here, M(8, ℝ) there."""
+    star = skew_quaternionic(4)
+    assert from_matrices(star).name == "so(6, 2)"
+    assert from_matrices(c.affine(star)).name == "so(6, 2) ⋉ abelian(16)"
+    assert from_matrices(c.affine(c.so(6, 2), 2)).name == "so(6, 2) ⋉ (ℝ⁸)²"
 
 
 def test_what_has_no_name_is_described():
