@@ -11,6 +11,7 @@ from symgauge.atomic import write_text
 from symgauge.discovery.discovery import Discovery
 from symgauge.discovery.ideals import Ideal
 from symgauge.discovery.writing import lines
+from symgauge.errors import InvalidInput
 
 _HEAD = '''"""Symmetries {found}.
 
@@ -56,8 +57,10 @@ def test_every_family_is_a_symmetry_and_{what}() -> None:
 def emit(path: Path, found: Discovery, target: str, sizes: Mapping[str, int] | None = None) -> None:
     """Write the file, in one step. ``target`` names the module, ``sizes`` are the arguments of its factory.
 
-    Raises InvalidInput where it cannot be written.
+    Raises InvalidInput where it cannot be written, or is the file that makes the module.
     """
+    if path.resolve() == Path(_parted(target)[0]).resolve():
+        raise InvalidInput(f"{path} makes the module that is discovered; give the families a file of their own")
     write_text(path, text(found, _seen_from(path, target), sizes or {}))
 
 
@@ -114,5 +117,10 @@ def _wrapped(names: list[str]) -> str:
 
 def _seen_from(path: Path, target: str) -> str:
     """A target that is a file or folder, as the folder of ``path`` sees it; others as they are."""
-    file, colon, factory = target.rpartition(":") if ".py:" in target else (target, "", "")
+    file, colon, factory = _parted(target)
     return os.path.relpath(file, path.parent) + colon + factory if Path(file).exists() else target
+
+
+def _parted(target: str) -> tuple[str, str, str]:
+    """A file or folder (or a name that is none), a colon, and the factory in the file."""
+    return target.rpartition(":") if ".py:" in target else (target, "", "")

@@ -17,6 +17,8 @@ ONE = "1"
 """What stands for the constant in place of a source."""
 _LINE = re.compile(r"(?P<target>.+?) (?P<sign>[+-])= (?:(?P<factor>\d+) \* )?(?P<source>.+)")
 _SLICE = re.compile(r"(?P<name>[^\[\]\s]+)(?:\[(?P<index>[\d:, ]+)\])?")
+_FORBIDDEN = re.compile(r"[\[\]\s\"\\]")
+"""What a tensor's name cannot have: it would not be read back, or break the emitted file."""
 
 Index = tuple[int | str, ...]
 """Of each mode an index, or ":" for all of them."""
@@ -25,7 +27,10 @@ Entry = tuple[Index, Index]
 
 
 def lines(fields: Fields, number: int, blocks: Sequence[Block]) -> list[str]:
-    """One field: what a step along it adds to which slice, a line for each."""
+    """One field: what a step along it adds to which slice, a line for each.
+
+    Raises InvalidInput for a tensor whose name a line cannot have.
+    """
     groups: dict[tuple[Block, Block | None, int], set[Entry]] = {}
     for e in np.nonzero(fields.values[number])[0]:
         target, into = _place(int(fields.rows[e]), blocks)
@@ -100,6 +105,11 @@ def _through(entry: Entry, i: int, j: int | None) -> Entry | None:
 
 
 def _slice(block: Block, index: Index) -> str:
+    if block.name == ONE or _FORBIDDEN.search(block.name):
+        raise InvalidInput(
+            f"the tensor {block.name!r} cannot be written in a line; give it a name other than {ONE}, without blanks, "
+            "brackets, double quotes and backslashes"
+        )
     written = [str(i) for i in index]
     while written and written[-1] == ":":
         written.pop()

@@ -136,3 +136,27 @@ def _shared():
 def test_lines_that_are_none_are_refused(line, sentence) -> None:
     with pytest.raises(InvalidInput, match=sentence):
         parsed(line, {"w": torch.arange(1, 7).reshape(2, 3)})
+
+
+@pytest.mark.parametrize("name", ["1", "two words", "w[0]", 'a"""', "a\\b"])
+def test_a_name_that_no_line_can_have_is_refused(name) -> None:
+    class Odd(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_parameter(name, torch.nn.Parameter(torch.randn(1)))
+            self.other = torch.nn.Parameter(torch.randn(1))
+
+        def forward(self, x):
+            return x * self.other * getattr(self, name)
+
+    found = symgauge.discover(Odd(), symgauge.Vectors(1, 1), discrete=False)
+    with pytest.raises(InvalidInput, match="cannot be written in a line"):
+        lines(found.ideals[0].fields, 0, found.attempt.blocks)
+
+
+def test_the_file_that_makes_the_module_is_not_overwritten(command, tmp_path) -> None:
+    before = (tmp_path / "mine.py").read_text()
+    done = command("discover", "mine.py:product", "--emit", "./mine.py")
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
+    assert "give the families a file of their own" in done.stderr
+    assert (tmp_path / "mine.py").read_text() == before
