@@ -46,6 +46,7 @@ def test_families_account_for_the_module(command, tmp_path) -> None:
         ("product", "1.weight[:, 0] +=", "1.weight[:, 0] -=", "generators lie outside the kernel"),
         ("product", "nullity=4", "nullity=5", "the fibre has dimension 4, not 5"),
         ("normed", 'HELD: list[str] = ["gain"]', "HELD: list[str] = []", "generators lie outside the kernel"),
+        ("normed", '["gain"]', '["gain", "reader.bias"]', "5 entries are held, but not all of them are pure gauge"),
         ("normed", "families = [Ideal1(), Ideal2()]", "families = [Ideal1()]", "1 directions are unexplained, not 0"),
     ],
 )

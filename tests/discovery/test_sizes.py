@@ -72,7 +72,7 @@ def test_a_table_of_formulas(command) -> None:
     assert "no polynomial that leaves a size to hold out agrees" in done.stdout
 
 
-@pytest.mark.parametrize("grid", [{}, {"r": []}, {"r": [1, 1]}, {"r": ["1"]}, {"2": [1]}, 3])
+@pytest.mark.parametrize("grid", [{}, {"r": []}, {"r": [1, 1]}, {"r": ["1"]}, {"r": [-1]}, {"2": [1]}, 3])
 def test_what_is_no_grid_is_refused(grid) -> None:
-    with pytest.raises(InvalidInput):
+    with pytest.raises(InvalidInput, match=r"sizes to vary are|a size has the name|give different whole numbers"):
         vary(lambda r: None, grid)
