@@ -26,6 +26,7 @@ def _parts(found: Discovery) -> Iterator[RenderableType]:
     frozen = [f"{name} ({count:,})" for name, count in found.frozen.items()]
     rows = [
         *([["held at plain values, pure gauge", ", ".join(frozen)]] if frozen else []),
+        *([["of these, moved by no affine symmetry", f"{found.frozen_unmoved:,}"]] if found.frozen_unmoved else []),
         ["algebra of affine symmetries", f"dimension {found.algebra:,}"],
         ["explained", f"{found.explained:,} of {found.nullity:,}"],
         *([] if found.discrete is None else [["permutations and signs", f"order {found.discrete.order:,}"]]),

@@ -43,6 +43,13 @@ def test_what_is_left_is_said(command) -> None:
     assert "Tried were: with nothing held, maps of one tensor" in text
 
 
+def test_what_is_held_and_moved_by_nothing_affine_is_said(command, tmp_path) -> None:
+    done = command("discover", "mine.py:cubed_vectors", "--report", "page.md")
+    assert done.exit_code == 0, done.stderr
+    assert "of these, moved by no affine symmetry 2 " in " ".join(done.stdout.split())
+    assert "| of these, moved by no affine symmetry | 2 |" in (tmp_path / "page.md").read_text()
+
+
 def test_the_page_has_a_picture_beside_it(command, tmp_path) -> None:
     done = command("discover", "mine.py:normed", "--report", "out/normed.md")
     assert done.exit_code == 0, done.stderr
