@@ -72,6 +72,7 @@ def test_the_page_has_a_picture_beside_it(command, tmp_path) -> None:
         (["llama-3-8b", "--vary", "heads=1,2"], "sizes can be varied where file.py:factory takes them"),
         (["mine.py:product", "--report", "page.html"], "give the name of a file that ends in .md"),
         (["mine.py:product", "--emit", "families"], "give the name of a file that ends in .py"),
+        (["mine.py:product", "--emit", "./mine.py"], "which has the module itself and would be replaced"),
         (["mine.py:nothing"], "mine.py has no 'nothing'"),
     ],
 )
