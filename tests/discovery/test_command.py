@@ -83,6 +83,11 @@ def test_a_mistake_is_one_sentence(command, arguments, sentence) -> None:
     assert done.stderr.count("\n") == 1
 
 
+def test_account_says_what_was_held(command) -> None:
+    text = " ".join(command("account", "mine.py:cubed_vectors").stdout.split())
+    assert "an algebra of dimension 0, with a (2) held at plain values; 2 of 2 directions are explained" in text
+
+
 def test_account_falls_back_on_discovery(command) -> None:
     done = command("account", "mine.py:product", "--json")
     assert done.exit_code == 0, done.stderr
