@@ -83,6 +83,18 @@ def test_a_mistake_is_one_sentence(command, arguments, sentence) -> None:
     assert done.stderr.count("\n") == 1
 
 
+def test_sizes_give_polynomials_and_nothing_that_is_zero(command, tmp_path) -> None:
+    done = command("discover", "mine.py:units", "--vary", "width=2,3,4", "--report", "page.md")
+    assert done.exit_code == 0, done.stderr
+    shown = done.stdout.partition("dimensions by width, over 3 sizes")[2]
+    rows = [" ".join(line.split()) for line in shown.splitlines()]
+    assert "nullity (fibre dimension) width 1 of 3" in rows
+    assert "unexplained" not in shown
+    page = (tmp_path / "page.md").read_text().partition("## By size")[2]
+    assert "| nullity (fibre dimension) | `width` | 1 |" in page
+    assert "unexplained" not in page
+
+
 def test_account_says_what_was_held(command) -> None:
     text = " ".join(command("account", "mine.py:cubed_vectors").stdout.split())
     assert "an algebra of dimension 0, with a (2) held at plain values; 2 of 2 directions are explained" in text
