@@ -82,6 +82,15 @@ class ClaimsPlugin:
             except SymgaugeError as error:
                 raise pytest.UsageError(str(error)) from error
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(
+        self, collector: pytest.Collector
+    ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        """Have reports say their file, also to another process; outside of pytest's root the node id does not."""
+        report = yield
+        report.__dict__["file"] = str(collector.path)
+        return report
+
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """A file that cannot be imported, or skips itself, leaves its claims undecided, and says so."""
         if report.passed:
@@ -225,13 +234,14 @@ class ClaimsPlugin:
         """What has been decided so far, and what was asked for and is not."""
         patterns = self.config.getoption("claims")
         asked = matching(patterns, self.uncollected) if patterns else self.uncollected
-        missing = [self.uncollected[claim_id] for claim_id in asked if claim_id not in self.entries]
-        missing += [
-            Entry.of(claim, (), "the check was not run")
+        uncollected = {claim_id: self.uncollected[claim_id] for claim_id in asked}
+        not_run = {
+            claim_id: Entry.of(claim, (), "the check was not run")
             for claim_id, claim in self.expected.items()
             if claim_id not in self.entries
-        ]
-        return Ledger.of([*self.entries.values(), *missing], profiles.active())
+        }
+        # Where one class of a file cannot be collected, the file's other checks are.
+        return Ledger.of((uncollected | not_run | self.entries).values(), profiles.active())
 
 
 def record(item: pytest.Item, failure: str = "") -> Sequence[Entry]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +16,7 @@ from symgauge.errors import SymgaugeError
 
 def entries_of(report: pytest.CollectReport, config: pytest.Config) -> Iterator[Entry]:
     """An undecided entry for each claim of the file that a failed, or skipped, report of collection is about."""
-    file = config.rootpath / report.nodeid.partition("::")[0]
+    file = Path(report.file)
     folder = source_folder(file)
     if folder is None:
         return

@@ -64,7 +64,7 @@ def measured(specimen: Specimen) -> dict[str, Any]:
     began = time.process_time()
     try:
         found = symgauge.discover(specimen.subject, output=specimen.output)
-    except symgauge.SymgaugeError as error:
+    except symgauge.Undecided as error:
         return line | {"undecided": str(error), "seconds": round(time.process_time() - began, 1)}
     return line | _found(found) | {"seconds": round(time.process_time() - began, 1)}
 
@@ -96,9 +96,10 @@ def main() -> None:
     lines = {line["name"]: line for line in map(json.loads, arguments.out.read_text().splitlines())} if (
         arguments.out.exists()
     ) else {}  # fmt: skip
-    for specimen in specimens():
-        if arguments.names and specimen.name not in arguments.names:
-            continue
+    chosen = [each for each in specimens() if not arguments.names or each.name in arguments.names]
+    if unknown := set(arguments.names) - {each.name for each in chosen}:
+        parser.error(f"there is no specimen {', '.join(sorted(unknown))}")
+    for specimen in chosen:
         line = measured(specimen)
         lines[specimen.name] = line | {"command": COMMAND, "date": date.today().isoformat(), "versions": versions}
         write_text(arguments.out, "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in lines.values()))

@@ -47,7 +47,7 @@ def command(
 
     Exit status: 0 decided (whether or not anything is unexplained), 1 undecided, 2 for input that cannot be used.
     """
-    from symgauge.errors import Undecided
+    from symgauge.errors import InvalidInput, Undecided
 
     options = m.Options.checked(
         output=output, point="random", primes=primes, device="cpu", seed=seed, rounds=rounds, json=json,
@@ -55,6 +55,8 @@ def command(
     )  # fmt: skip
     grid = _grid(sizes or [], vary)
     page, families = _file(report, "--report", ".md"), _file(emit, "--emit", ".py")
+    if families is not None and families.resolve() == Path(target.rpartition(":")[0]).resolve():
+        raise InvalidInput(f"--emit is {emit!r}, which has the module itself and would be replaced; name another file")
     data: dict[str, object] = {"target": target}
     try:
         with foreign_code(json, traceback):

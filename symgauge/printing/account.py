@@ -30,8 +30,9 @@ def _parts(account: Account) -> Iterator[RenderableType]:
         yield table(["unexplained directions touch", "in", "at most in"], rows)
     if account.discovery is not None:
         found = account.discovery
-        explained = f"which explains {found.explained:,} of {found.nullity:,}"
-        yield f"discovered: an algebra of dimension {found.algebra:,}, {explained}"
+        frozen = f", with {held} held at plain values" if (held := discovery.held(found)) else ""
+        explained = f"{found.explained:,} of {found.nullity:,} directions are explained"
+        yield f"discovered: an algebra of dimension {found.algebra:,}{frozen}; {explained}"
         if found.ideals:
             yield discovery.ideals(found)
         yield from discovery.remaining(found)

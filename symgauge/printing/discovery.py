@@ -23,9 +23,9 @@ def shown(discovery: Discovery) -> Group:
 
 def _parts(found: Discovery) -> Iterator[RenderableType]:
     yield from found.notes
-    frozen = [f"{name} ({count:,})" for name, count in found.frozen.items()]
     rows = [
-        *([["held at plain values, pure gauge", ", ".join(frozen)]] if frozen else []),
+        *([["held at plain values, pure gauge", held(found)]] if found.frozen else []),
+        *([["of these, moved by no affine symmetry", f"{found.frozen_unmoved:,}"]] if found.frozen_unmoved else []),
         ["algebra of affine symmetries", f"dimension {found.algebra:,}"],
         ["explained", f"{found.explained:,} of {found.nullity:,}"],
         *([] if found.discrete is None else [["permutations and signs", f"order {found.discrete.order:,}"]]),
@@ -35,6 +35,11 @@ def _parts(found: Discovery) -> Iterator[RenderableType]:
     if found.ideals:
         yield ideals(found)
     yield from remaining(found)
+
+
+def held(found: Discovery) -> str:
+    """The tensors held at plain values, each with the directions of the fibre that this takes up."""
+    return ", ".join(f"{name} ({count:,})" for name, count in found.frozen.items())
 
 
 def ideals(found: Discovery) -> Table:

@@ -66,6 +66,8 @@ def _facts(found: Discovery) -> Iterator[list[object]]:
     frozen = ", ".join(f"{md.code(name)} ({count:,})" for name, count in found.frozen.items())
     if frozen:
         yield ["held at plain values, pure gauge", frozen]
+    if found.frozen_unmoved:
+        yield ["of these, moved by no affine symmetry", f"{found.frozen_unmoved:,}"]
     yield ["algebra of affine symmetries", f"dimension {found.algebra:,}"]
     if found.discrete is not None:
         yield ["permutations and signs", f"order {found.discrete.order:,}"]

@@ -185,6 +185,26 @@ def test_the_claims_of_a_file_that_cannot_be_collected_are_undecided(run, pytest
     assert ledger(pytester).entries["src/bad"].replay == "symgauge verify --from src src/bad"
 
 
+def test_a_file_outside_of_the_root_is_found(run, pytester) -> None:
+    root = pytester.mkdir("root")
+    body = 'import no_such_module\n@checks("bad")\ndef test_bad(evidence):\n    pass'
+    run(body, "--rootdir", str(root)).stdout.fnmatch_lines(["1 claim: 1 undecided; *undecided: src/bad"])
+
+
+@pytest.mark.parametrize(("option", "reason"), [("-v", "was not run"), ("--continue-on-collection-errors", "")])
+def test_a_class_that_cannot_be_collected_leaves_the_rest_of_its_file(run, pytester, option, reason) -> None:
+    run(
+        '@checks("good")\ndef test_good(evidence):\n    evidence.proof("p", True)\n'
+        "class TestBad:\n    @pytest.mark.parametrize('nothing', [1])\n"
+        '    @checks("bad")\n    def test_bad(self, evidence):\n        pass',
+        option,
+    )
+    entries = ledger(pytester).entries
+    assert reason in entries["src/good"].failure
+    assert entries["src/good"].agrees == (not reason)
+    assert "cannot be imported" in entries["src/bad"].failure
+
+
 def test_stopping_early_leaves_the_rest_undecided(run, pytester) -> None:
     run('@checks("a")\ndef test_a(evidence):\n    pass\n@checks("b")\ndef test_b(evidence):\n    pass', "-x")
     assert ledger(pytester).entries["src/b"].failure == "the check was not run"

@@ -36,14 +36,19 @@ def normed():
 class Cubed(nn.Module):
     """x ↦ Σ (a³ + b) x: a and b move each other, and no affine field says how."""
 
-    def __init__(self):
+    def __init__(self, *shape):
         super().__init__()
-        self.a, self.b = nn.Parameter(torch.randn(1, 2)), nn.Parameter(torch.randn(1, 2))
+        self.a, self.b = nn.Parameter(torch.randn(shape)), nn.Parameter(torch.randn(shape))
 
     def forward(self, x):
         return ((self.a**3 + self.b) * x).sum(-1)
 
 
 def cubed():
-    return Cubed(), symgauge.Vectors(1, 2)
+    return Cubed(1, 2), symgauge.Vectors(1, 2)
+
+
+def cubed_vectors():
+    """As vectors, one of them is held."""
+    return Cubed(2), symgauge.Vectors(1, 2)
 '''

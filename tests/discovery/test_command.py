@@ -43,6 +43,13 @@ def test_what_is_left_is_said(command) -> None:
     assert "Tried were: with nothing held, maps of one tensor" in text
 
 
+def test_what_is_held_and_moved_by_nothing_affine_is_said(command, tmp_path) -> None:
+    done = command("discover", "mine.py:cubed_vectors", "--report", "page.md")
+    assert done.exit_code == 0, done.stderr
+    assert "of these, moved by no affine symmetry 2 " in " ".join(done.stdout.split())
+    assert "| of these, moved by no affine symmetry | 2 |" in (tmp_path / "page.md").read_text()
+
+
 def test_the_page_has_a_picture_beside_it(command, tmp_path) -> None:
     done = command("discover", "mine.py:normed", "--report", "out/normed.md")
     assert done.exit_code == 0, done.stderr
@@ -65,6 +72,7 @@ def test_the_page_has_a_picture_beside_it(command, tmp_path) -> None:
         (["llama-3-8b", "--vary", "heads=1,2"], "sizes can be varied where file.py:factory takes them"),
         (["mine.py:product", "--report", "page.html"], "give the name of a file that ends in .md"),
         (["mine.py:product", "--emit", "families"], "give the name of a file that ends in .py"),
+        (["mine.py:product", "--emit", "./mine.py"], "which has the module itself and would be replaced"),
         (["mine.py:nothing"], "mine.py has no 'nothing'"),
     ],
 )
@@ -73,6 +81,23 @@ def test_a_mistake_is_one_sentence(command, arguments, sentence) -> None:
     assert done.exit_code == 2
     assert sentence in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_sizes_give_polynomials_and_nothing_that_is_zero(command, tmp_path) -> None:
+    done = command("discover", "mine.py:units", "--vary", "width=2,3,4", "--report", "page.md")
+    assert done.exit_code == 0, done.stderr
+    shown = done.stdout.partition("dimensions by width, over 3 sizes")[2]
+    rows = [" ".join(line.split()) for line in shown.splitlines()]
+    assert "nullity (fibre dimension) width 1 of 3" in rows
+    assert "unexplained" not in shown
+    page = (tmp_path / "page.md").read_text().partition("## By size")[2]
+    assert "| nullity (fibre dimension) | `width` | 1 |" in page
+    assert "unexplained" not in page
+
+
+def test_account_says_what_was_held(command) -> None:
+    text = " ".join(command("account", "mine.py:cubed_vectors").stdout.split())
+    assert "an algebra of dimension 0, with a (2) held at plain values; 2 of 2 directions are explained" in text
 
 
 def test_account_falls_back_on_discovery(command) -> None:

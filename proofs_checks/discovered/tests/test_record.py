@@ -1,6 +1,8 @@
 """The record of what was found: complete, of specimens that are there, and in agreement with counts by hand."""
 
-from proofs_checks.discovered.measuring import specimens
+import pytest
+
+from proofs_checks.discovered.measuring import main, specimens
 from proofs_checks.discovered.page import page, recorded
 from proofs_checks.discovered.specimens.attention import variants
 from proofs_checks.discovered.specimens.families import known
@@ -10,6 +12,14 @@ from symgauge.claims import Ledger
 def test_every_specimen_is_on_record_once() -> None:
     names = [line["name"] for line in recorded()]
     assert sorted(names) == sorted(specimen.name for specimen in specimens())
+
+
+def test_a_specimen_that_is_not_there_is_refused(monkeypatch, tmp_path, capsys) -> None:
+    monkeypatch.setattr("sys.argv", ["measuring", "--out", str(tmp_path / "record.jsonl"), "key-bais"])
+    with pytest.raises(SystemExit):
+        main()
+    assert "there is no specimen key-bais" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_is_explained_and_what_is_left_make_the_fibre() -> None:
@@ -42,5 +52,7 @@ def test_the_page_names_what_is_left() -> None:
     text = page(Ledger())
     for line in recorded():
         assert f"| {line['name']} |" in text
-        if line.get("unexplained"):
-            assert "**unexplained**" in text
+    left = [line for line in recorded() if line.get("unexplained")]
+    assert text.count("- **unexplained**: ") == len(left) > 0
+    for line in left:
+        assert f"- **unexplained**: {line['unexplained']} directions, which move" in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import torch
 from torch import nn
 
 import symgauge
@@ -37,7 +38,9 @@ def test_a_variant_is_a_target_of_distinct_sizes(variant: Variant) -> None:
 
 def test_a_variant_is_made_alike_each_time_and_leaves_the_generator_alone() -> None:
     variant = variants()["sigmoid-attention"]
+    before = torch.get_rng_state()
     (first, _), (second, _) = (variant.make(variant.sizes[0]) for _ in range(2))
+    assert torch.equal(torch.get_rng_state(), before)
     assert all(bool((a == b).all()) for a, b in zip(first.parameters(), second.parameters(), strict=True))
 
 
