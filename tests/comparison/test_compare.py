@@ -158,3 +158,9 @@ def test_pruned_channels_and_heads_are_found(model, name, channels):
 def test_tokens_that_the_model_cannot_read_are_refused(model, ids, words):
     with pytest.raises(InvalidInput, match=words):
         compare(model, model, tokens=torch.tensor(ids))
+
+
+def test_no_grid_is_so_coarse_that_anything_agrees(model):
+    lost = model.state_dict()[EMBED].to(torch.int8)
+    found = compare(model, model.state_dict() | {EMBED: lost})
+    assert (found.verdict, found.tensor) == ("different", EMBED)
