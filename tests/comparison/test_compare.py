@@ -164,3 +164,9 @@ def test_no_grid_is_so_coarse_that_anything_agrees(model):
     lost = model.state_dict()[EMBED].to(torch.int8)
     found = compare(model, model.state_dict() | {EMBED: lost})
     assert (found.verdict, found.tensor) == ("different", EMBED)
+
+
+def test_a_model_of_zeros_is_another(model):
+    nothing = {name: torch.zeros_like(x) for name, x in model.state_dict().items()}
+    assert compare(model, nothing).tensor == EMBED
+    assert compare(nothing, model, config=model.config.to_dict()).tensor == EMBED
