@@ -32,7 +32,8 @@ def compare(
     """Whether two checkpoints are one function up to the symmetries of their architecture, and by which element.
 
     Every tensor of ``first`` is moved by the element found and held against that of ``second``; what may be left is
-    rounding at the precision stored. Then both are run on ``tokens`` (B, T), or random ones, in float64.
+    rounding at the precision stored. Then both are run on ``tokens`` (B, T), or random ones, in float64; where
+    no known symmetry explains a tensor, equal logits on random ones make the two equal all the same.
 
     Args:
         first, second: what :func:`symgauge.checkpoints.open_checkpoint` opens.
