@@ -27,7 +27,7 @@ def apply_element(
     architecture.
     """
     found, about = load_element(element)
-    model = opened(source, bool(about.get("untie")))
+    model = opened(source, bool(about.get("untie")), dtype)
     side = side_of(model)
     parts = anatomy(side)
     width = side.architecture.d_model

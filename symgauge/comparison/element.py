@@ -111,4 +111,10 @@ def load_element(path: str | Path) -> tuple[Element, dict[str, Any]]:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (it is no mapping)
     except SafetensorError as error:
         raise InvalidFile(f"{path}: is no whole safetensors file: {one_line(error, 100)}") from error
-    return Element(tensors), json.loads(about["about"])
+    try:
+        said = json.loads(about.get("about", ""))
+    except ValueError:
+        said = None
+    if not isinstance(said, dict) or tensors.get("stream", torch.zeros(0)).dim() != 2:
+        raise InvalidFile(f"{path}: is damaged: it lacks the map of the stream, or what it acts on")
+    return Element(tensors), said

@@ -15,6 +15,7 @@ from symgauge.comparison.pieces import Anatomy, Normal, bias_of, normal
 from symgauge.comparison.residuals import Residual
 from symgauge.comparison.rounding import SAFETY
 from symgauge.comparison.sides import Side
+from symgauge.errors import InvalidInput
 from symgauge.model_graph import graph_of
 from symgauge.models.reference import Evaluation
 
@@ -86,10 +87,19 @@ class _Layer:
 
 
 def tokens_for(side: Side, given: Tensor | None, seed: int) -> Tensor:
-    """Token ids (B, T): those given, or random ones."""
-    if given is not None:
-        return given
+    """Token ids (B, T): those given, or random ones. Raises :class:`InvalidInput` for what the model cannot read."""
     a = side.architecture
+    if given is not None:
+        if given.dim() != 2 or given.numel() == 0:
+            raise InvalidInput(f"tokens have shape {tuple(given.shape)}; give ids (B, T), at least one")
+        if bool(((given < 0) | (given >= a.vocabulary)).any()):
+            lowest, highest = int(given.min()), int(given.max())
+            raise InvalidInput(f"token ids go from {lowest} to {highest}; this model has 0 to {a.vocabulary - 1}")
+        if a.position_table and given.shape[1] > a.context:
+            raise InvalidInput(
+                f"sequences of {given.shape[1]} tokens are too long; this model has {a.context} positions"
+            )
+        return given
     generator = torch.Generator().manual_seed(seed)
     length = min(_SHAPE[1], a.context) if a.position_table else _SHAPE[1]
     return torch.randint(0, a.vocabulary, (_SHAPE[0], length), generator=generator)

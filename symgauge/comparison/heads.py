@@ -56,10 +56,15 @@ def solve_pair(one: Pair, two: Pair, *, left: bool = True, right: bool = True) -
 
 
 def misfit(one: Pair, two: Pair, x: Tensor) -> tuple[Tensor, Tensor]:
-    """‖L X − L'‖ / ‖L'‖ and ‖R X⁻ᴴ − R'‖ / ‖R'‖ (n, g)."""
+    """‖L X − L'‖ / ‖L'‖ and ‖R X⁻ᴴ − R'‖ / ‖R'‖ (n, g); infinite where X, found for a head that was pruned, has no
+    inverse."""
     norm = torch.linalg.matrix_norm
-    moved = torch.linalg.solve(x, one.right.mH).mH
-    return tuple(norm(y - z) / norm(z).clamp_min(1e-300) for y, z in ((one.left @ x, two.left), (moved, two.right)))
+    moved, singular = torch.linalg.solve_ex(x, one.right.mH)
+
+    def relative(y: Tensor, z: Tensor) -> Tensor:
+        return torch.where(singular == 0, norm(y - z) / norm(z).clamp_min(1e-300), torch.inf)
+
+    return relative(one.left @ x, two.left), relative(moved.mH, two.right)
 
 
 def pairs_of(p: AttentionParameters) -> list[Pair]:

@@ -16,6 +16,8 @@ from symgauge.comparison.sides import Side
 from symgauge.model_graph import Attention, Mixture
 
 Level = Literal["exact", "stored", "unexplained"]
+_MOST = 0.5
+"""No rounding, however coarse, is held to leave less than half of a tensor."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ class Judge:
             size = float(torch.linalg.vector_norm(moved)) or 1.0
         value = float(torch.linalg.vector_norm(difference)) / size
         exact, tiers = self.allowed(role, _length(target), made_of, own=target.dim() == 1)
-        exact, stored, inherited = (amplified * x for x in (exact, *(x for x, _ in tiers)))
+        exact, stored, inherited = (min(amplified * x, _MOST) for x in (exact, *(x for x, _ in tiers)))
         # A that was rounded differs from its origin by all of its rounding; smaller differences have another cause.
         least = inherited / SAFETY**2 if target.dim() > 1 else 0.0
         level: Level = "unexplained"

@@ -31,7 +31,7 @@ def candidates(anatomy: Anatomy, ins: tuple[Tensor, Tensor], outs: tuple[Tensor,
     products = [ins[0].mT @ ins[1]]
     if outs is not None:
         products.append(outs[0] @ outs[1].mT)
-        products.append(sum(p / torch.linalg.matrix_norm(p) for p in products))
+        products.append(sum(p / torch.linalg.matrix_norm(p).clamp_min(1e-300) for p in products))
     for product in products:
         if anatomy.stream is None:
             yield _permutation(product, ins)

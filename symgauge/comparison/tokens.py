@@ -23,6 +23,6 @@ def read_tokens(path: str | Path) -> Tensor:
         raise InvalidFile(f"{path}: not valid JSON: {one_line(error, 100)}") from error
     rows = found if isinstance(found, list) and found and all(isinstance(row, list) for row in found) else [found]
     lengths = {len(row) if isinstance(row, list) else 0 for row in rows}
-    if len(lengths) != 1 or 0 in lengths or not all(is_integer(i) and i >= 0 for row in rows for i in row):
+    if len(lengths) != 1 or 0 in lengths or not all(is_integer(i) and 0 <= i < 2**63 for row in rows for i in row):
         raise InvalidFile(f"{path}: token ids are a JSON list of integers, or of such lists of one length")
     return torch.tensor(rows)

@@ -95,3 +95,25 @@ def test_an_element_of_another_model_is_refused(folders):
     assert result.exit_code == 2
     assert "channels" in result.stderr
     assert not (folders / "image").exists()
+
+
+@pytest.mark.parametrize("about", [None, "{}", "[]", "{"])
+def test_a_damaged_element_is_refused(folders, about):
+    metadata = {"format": "symgauge element 1"} | ({} if about is None else {"about": about})
+    save_file({"a": torch.ones(2)}, folders / "g", metadata=metadata)
+    result = run("apply", folders / "a", folders / "g", "--out", folders / "image")
+    assert (result.exit_code, "is damaged" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "load"])
+def test_an_image_is_stored_in_floating_point(folders, dtype):
+    assert run("compare", folders / "a", folders / "b", "--element", folders / "g").exit_code == 0
+    result = run("apply", folders / "a", folders / "g", "--out", folders / "image", "--dtype", dtype)
+    assert (result.exit_code, "choose one of" in result.stderr) == (2, True)
+    assert not (folders / "image").exists()
+
+
+def test_a_token_beyond_all_integers_is_refused(folders):
+    (folders / "ids.json").write_text("[99999999999999999999]")
+    result = run("compare", folders / "a", folders / "b", "--tokens", folders / "ids.json")
+    assert (result.exit_code, "JSON list of integers" in result.stderr) == (2, True)

@@ -4,6 +4,8 @@ import pytest
 import torch
 
 from symgauge.comparison import compare
+from symgauge.errors import InvalidInput
+from symgauge.models.huggingface import tiny
 from tests.comparison import edits as e
 
 EMBED, HEAD = "model.embed_tokens.weight", "lm_head.weight"
@@ -68,6 +70,10 @@ def centred(x):
     return x - x.mean(-1, keepdim=True)
 
 
+def one_number(x):
+    return x + torch.eye(*x.shape) * (torch.arange(len(x)) == 3).unsqueeze(-1)
+
+
 def halve(x):
     return x.unflatten(0, (-1, e.WIDTH // 2, 2)).transpose(1, 2).flatten(0, 2)
 
@@ -103,6 +109,7 @@ WRONG = {
     "adapter": (e.change(DOWN, low_rank), DOWN, "rank 1"),
     "adapter on keys, rotated": (lambda s: e.rotate(e.fold({**s, K: low_rank(s[K], 2)})), K, "rank 2"),
     "rounded": (e.change(UP, lambda x: x * (1 + 2.0**-9 * torch.rand_like(x))), UP, "rounding"),
+    "one number": (e.change(Q, one_number), Q, "1 of its 512"),
     "noise": (e.change(GATE, lambda x: x + 0.3 * e.draw(*x.shape)), GATE, "no known"),
     "head": (e.change(HEAD, lambda x: x + 0.3 * e.draw(*x.shape)), HEAD, ""),
 }  # fmt: skip
@@ -115,3 +122,51 @@ def test_planted_mistakes_are_named(model, what):
     assert (found.verdict, found.tensor) == ("different", tensor), str(found)
     assert words in found.reason
     assert not found
+
+
+def test_tokens_that_hide_a_difference_make_nothing_equal(model):
+    """One token attends to itself, whatever queries and keys are."""
+    other = e.change(Q, lambda x: x + 0.3 * e.draw(*x.shape))(model.state_dict())
+    for ids in ([[1]], [[1, 1, 1, 1]]):
+        found = compare(model, other, tokens=torch.tensor(ids))
+        assert found.function.equal
+        assert (found.verdict, found.tensor) == ("different", Q)
+
+
+def test_neurons_that_sleep_may_wake():
+    model = tiny("gpt2", 2)
+    weight, bias = "transformer.h.0.mlp.c_fc.weight", "transformer.h.0.mlp.c_fc.bias"
+    sleeping = model.state_dict() | {bias: model.state_dict()[bias].index_fill(0, torch.tensor([3]), -40.0)}
+    other = sleeping | {weight: sleeping[weight].index_fill(1, torch.tensor([3]), 0.5)}
+    found = compare(sleeping, other, config=model.config.to_dict())
+    assert found.function.equal
+    assert (found.verdict, found.tensor) == ("different", weight)
+
+
+@pytest.mark.parametrize("name", [Q, K, V, O])
+@pytest.mark.parametrize("channels", [slice(0, 1), slice(0, e.WIDTH), slice(None)])
+def test_pruned_channels_and_heads_are_found(model, name, channels):
+    pruned = model.state_dict()[name].clone()
+    (pruned.mT if name == O else pruned)[channels] = 0
+    found = compare(model, model.state_dict() | {name: pruned})
+    assert (found.verdict, found.tensor) == ("different", name)
+
+
+@pytest.mark.parametrize(
+    ("ids", "words"), [([[1, 4000]], "1 to 4000"), ([[-1]], "-1"), ([1, 2], "shape"), ([[]], "shape")]
+)
+def test_tokens_that_the_model_cannot_read_are_refused(model, ids, words):
+    with pytest.raises(InvalidInput, match=words):
+        compare(model, model, tokens=torch.tensor(ids))
+
+
+def test_no_grid_is_so_coarse_that_anything_agrees(model):
+    lost = model.state_dict()[EMBED].to(torch.int8)
+    found = compare(model, model.state_dict() | {EMBED: lost})
+    assert (found.verdict, found.tensor) == ("different", EMBED)
+
+
+def test_a_model_of_zeros_is_another(model):
+    nothing = {name: torch.zeros_like(x) for name, x in model.state_dict().items()}
+    assert compare(model, nothing).tensor == EMBED
+    assert compare(nothing, model, config=model.config.to_dict()).tensor == EMBED

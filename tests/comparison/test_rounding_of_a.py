@@ -55,7 +55,7 @@ EXACT = {
     "folded": e.fold,
 }
 CHANGED = {
-    "one number": (GATE, one_number, "1 of its 6144 number"),
+    "one number": (GATE, one_number, "1 of its 6,144 numbers differs"),
     "two tokens": (HEAD, exchanged, ""),
     "adapter": (Q, adapter, "rank 2"),
     "less than the grid": (GATE, noise, ""),

@@ -13,7 +13,7 @@ def recognise(scene: Scene) -> Diagnosis | None:
     changed = (found - expected).abs()
     wrong = changed > 1e-2 * changed.max()
     count = int(wrong.sum())
-    if not 0 < count <= _FEW * wrong.numel() or not scene.explains(torch.where(wrong, found, expected)):
+    if not 0 < count <= max(1, _FEW * wrong.numel()) or not scene.explains(torch.where(wrong, found, expected)):
         return None
-    numbers = "number differs" if count == 1 else "numbers differ"
-    return Diagnosis(f"{count} of its {wrong.numel()} {numbers}, and all others agree")
+    differ = "differs" if count == 1 else "differ"
+    return Diagnosis(f"{count} of its {wrong.numel():,} numbers {differ}, and all others agree")
