@@ -11,7 +11,6 @@ from symgauge.atomic import write_text
 from symgauge.discovery.discovery import Discovery
 from symgauge.discovery.ideals import Ideal
 from symgauge.discovery.writing import lines
-from symgauge.errors import InvalidInput
 
 _HEAD = '''"""Symmetries {found}.
 
@@ -57,10 +56,8 @@ def test_every_family_is_a_symmetry_and_{what}() -> None:
 def emit(path: Path, found: Discovery, target: str, sizes: Mapping[str, int] | None = None) -> None:
     """Write the file, in one step. ``target`` names the module, ``sizes`` are the arguments of its factory.
 
-    Raises InvalidInput where it cannot be written, or is the file that makes the module.
+    Raises InvalidInput where it cannot be written.
     """
-    if path.resolve() == Path(_parted(target)[0]).resolve():
-        raise InvalidInput(f"{path} makes the module that is discovered; give the families a file of their own")
     write_text(path, text(found, _seen_from(path, target), sizes or {}))
 
 
