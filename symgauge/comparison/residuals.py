@@ -11,7 +11,7 @@ from torch import Tensor
 
 from symgauge.comparison.heads import attention_of, into_roles
 from symgauge.comparison.pieces import Anatomy, Normal, Piece
-from symgauge.comparison.rounding import SAFETY, Precision, looks_like_rounding, precision_of
+from symgauge.comparison.rounding import SAFETY, Precision, looks_like_rounding, precision_of, stands_out
 from symgauge.comparison.sides import Side
 from symgauge.model_graph import Attention, Mixture
 
@@ -112,7 +112,7 @@ class Judge:
         # A that was rounded differs from its origin by all of its rounding; smaller differences have another cause.
         least = inherited / SAFETY**2 if target.dim() > 1 else 0.0
         level: Level = "unexplained"
-        if value <= exact:
+        if value <= exact and not stands_out(difference, target, exact, size / target.numel() ** 0.5):
             level = "exact"
         elif value <= max(stored, inherited) and looks_like_rounding(difference):
             level = "stored" if value <= stored or value >= least else "unexplained"
@@ -129,7 +129,8 @@ class Judge:
         exact = SAFETY * max(p.unit for p in both) * max(_length(theirs), 4) ** 0.5
         stored = SAFETY * max((p.noise for p in both if p.low), default=0.0)
         value = float(torch.linalg.vector_norm(mine - theirs) / torch.linalg.vector_norm(theirs).clamp_min(1e-300))
-        level: Level = "exact" if value <= exact else "stored" if value <= stored else "unexplained"
+        fits = value <= exact and not stands_out(mine - theirs, theirs, exact)
+        level: Level = "exact" if fits else "stored" if value <= stored else "unexplained"
         return Residual(name, name, value, exact, stored, max(both, key=lambda p: p.noise).name, level)
 
     def of_piece(self, piece: Piece, moved: Normal, target: Normal, amplified: dict[str, float]) -> list[Residual]:

@@ -18,6 +18,8 @@ _LEVELS = (127, 7, 255, 15)
 _BLOCKS = (32, 64, 128)
 _TOUCHED = 1 / 8
 """Share of the numbers of a tensor that rounding changes at least: some lie on the coarser grid already."""
+_FAR = 16.0
+"""How many times the allowed size one number of very many may be off."""
 _SAMPLE = 4096
 """Blocks of a quantised tensor that are looked at."""
 
@@ -102,6 +104,20 @@ def _quantised(x: Tensor) -> Precision | None:
                 size = f"block of {block}" if block in _BLOCKS else "row" if block == rows.shape[-1] else "tensor"
                 return Precision(f"{'int8' if levels > 15 else 'int4'} per {size}", noise, UNIT["float32"])
     return None
+
+
+def stands_out(difference: Tensor, tensor: Tensor, allowed: float, least: float = 0.0) -> bool:
+    """Whether some numbers differ by far more than ``allowed``, a relative root mean square, lets any of them.
+
+    ``least``: of which size the terms are at least that the tensor is summed from.
+
+    One changed number of a million is nothing in the norm. A rounded number is off in proportion to the numbers that
+    were summed for it, which are as large as those of its row or column.
+    """
+    size = tensor.square().mean().sqrt().clamp_min(least)
+    for axis in range(tensor.dim()) if tensor.dim() > 1 else ():
+        size = torch.maximum(size, tensor.square().mean(axis, keepdim=True).sqrt())
+    return bool((difference.abs() > _FAR * allowed * size).any())
 
 
 def looks_like_rounding(difference: Tensor) -> bool:

@@ -12,7 +12,7 @@ from symgauge.comparison.acting import in_new_stream, moved_by
 from symgauge.comparison.element import Element
 from symgauge.comparison.pieces import Normal, Piece, normal
 from symgauge.comparison.residuals import Judge, Residual
-from symgauge.comparison.rounding import looks_like_rounding
+from symgauge.comparison.rounding import looks_like_rounding, stands_out
 from symgauge.comparison.solving import solve_normal
 from symgauge.model_graph import Attention, FeedForward
 
@@ -65,7 +65,9 @@ class Scene:
         size = torch.linalg.vector_norm(self.found()).clamp_min(1e-300)
         difference = predicted - self.found()
         value = float(torch.linalg.vector_norm(difference) / size)
-        return value <= self.residual.exact or (value <= self.allowed and looks_like_rounding(difference))
+        if value <= self.residual.exact:
+            return not stands_out(difference, self.found(), self.residual.exact)
+        return value <= self.allowed and looks_like_rounding(difference)
 
     def done_to_a_as_well(self, changes: dict[str, Tensor]) -> bool:
         """Whether nothing of the role is left unexplained once the same mistake is made in A's normal form, and heads

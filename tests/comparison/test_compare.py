@@ -82,6 +82,16 @@ def interleave(x):
     return x.unflatten(0, (-1, 2, e.WIDTH // 2)).transpose(1, 2).flatten(0, 2)
 
 
+def exchanged(x, i, j):
+    order = list(range(len(x)))
+    order[i], order[j] = j, i
+    return x[order]
+
+
+def rows_changed(x, *rows):
+    return x.index_add(0, torch.tensor(rows), 0.3 * e.draw(len(rows), x.shape[1]))
+
+
 WRONG = {
     "mean of the embedding": (e.change(EMBED, centred), EMBED, "mean"),
     "mean of the embedding, rotated": (lambda s: e.rotate({**e.fold(s), EMBED: centred(s[EMBED])}), EMBED, "mean"),
@@ -110,6 +120,13 @@ WRONG = {
     "adapter on keys, rotated": (lambda s: e.rotate(e.fold({**s, K: low_rank(s[K], 2)})), K, "rank 2"),
     "rounded": (e.change(UP, lambda x: x * (1 + 2.0**-9 * torch.rand_like(x))), UP, "rounding"),
     "one number": (e.change(Q, one_number), Q, "1 of its 512"),
+    "two tokens": (e.change(EMBED, lambda x: exchanged(x, 3, 5)), EMBED, "2 of its 40 rows (3, 5) have changed places"),
+    "a token trained, rotated": (lambda s: e.rotate(e.fold({**s, EMBED: rows_changed(s[EMBED], 4)})), EMBED,
+                                 "1 of its 40 rows (4) differs"),
+    "two rows of keys": (e.change(K, lambda x: rows_changed(x, 1, 6)), K, "2 of its 16 output channels differ"),
+    "a column of gates": (e.change(GATE, lambda x: rows_changed(x.mT, 2).mT), GATE,
+                          "1 of its 16 input channels differs"),
+    "two columns of outputs": (e.change(O, lambda x: exchanged(x.mT, 1, 2).mT), O, "2 of its 32 input channels"),
     "noise": (e.change(GATE, lambda x: x + 0.3 * e.draw(*x.shape)), GATE, "no known"),
     "head": (e.change(HEAD, lambda x: x + 0.3 * e.draw(*x.shape)), HEAD, ""),
 }  # fmt: skip
@@ -170,3 +187,21 @@ def test_a_model_of_zeros_is_another(model):
     nothing = {name: torch.zeros_like(x) for name, x in model.state_dict().items()}
     assert compare(model, nothing).tensor == EMBED
     assert compare(nothing, model, config=model.config.to_dict()).tensor == EMBED
+
+
+def test_one_number_of_very_many_is_not_lost_in_the_norm():
+    """A number of 128,000 that is 0.2 % off is 6e-6 of the table, less than rounding may be there."""
+    large = e.model(hidden_size=16, vocab_size=8000).state_dict()
+    large = {name: x.float() for name, x in large.items()}
+    name = "model.embed_tokens.weight"
+    table = large[name].clone()
+    table[4000, 3] += 2e-3 * table.square().mean().sqrt()
+    a, b = (e.model(hidden_size=16, vocab_size=8000).float() for _ in range(2))
+    a.load_state_dict(large)
+    b.load_state_dict({**large, name: table})
+    found = compare(a, b)
+    assert (found.verdict, found.tensor) == ("different", name)
+    assert "1 of its 128,000 numbers" in found.reason
+    turned = {**large, **{n: x.float() for n, x in e.rotate(e.fold({n: x.double() for n, x in large.items()})).items()}}
+    b.load_state_dict(turned)
+    assert compare(a, b).verdict == "equal"

@@ -11,6 +11,7 @@ from dataclasses import replace
 from symgauge.comparison.mistakes import (
     adapter_update,
     few_numbers,
+    few_rows,
     gain,
     heads_apart,
     inverse_for_transpose,
@@ -27,7 +28,7 @@ from symgauge.comparison.scene import Diagnosis, Scene
 
 _IN_ORDER = (
     mean_subtracted, tied_head, gain, rotary_order, missing_group, inverse_for_transpose, heads_apart, neurons_apart,
-    transposed, scaled, few_numbers, adapter_update, rounding,
+    transposed, scaled, few_numbers, few_rows, adapter_update, rounding,
 )  # fmt: skip
 
 
