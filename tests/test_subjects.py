@@ -360,7 +360,7 @@ def test_a_configuration_is_adapted_once(tmp_path, monkeypatch) -> None:
     adapt = small.adapt
     monkeypatch.setattr(small, "adapt", lambda model: seen.append(model) or adapt(model))
     monkeypatch.setattr("symgauge.subjects.modules.adapt", lambda model: seen.append(model) or adapt(model))
-    (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt2"}))
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama"}))
     subject = subject_of(tmp_path, parameters="unset")
     assert seen == [subject.module]
     assert subject.architecture is not None
