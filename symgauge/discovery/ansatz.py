@@ -180,7 +180,7 @@ def absorptions(targets: Sequence[Block], sources: Sequence[Block]) -> Iterator[
             if source != target and len(source.shape) == 1:
                 yield Term(target, source)
             elif source != target:
-                yield from _keeping_one(target, source)
+                yield from keeping_one(target, source)
 
 
 def shears(targets: Sequence[Block], sources: Sequence[Block]) -> Iterator[Term]:
@@ -188,10 +188,10 @@ def shears(targets: Sequence[Block], sources: Sequence[Block]) -> Iterator[Term]
     for target in (b for b in targets if len(b.shape) > 1):
         for source in sources:
             if source != target:
-                yield from _keeping_one(target, source)
+                yield from keeping_one(target, source)
 
 
-def _keeping_one(target: Block, source: Block) -> Iterator[Term]:
+def keeping_one(target: Block, source: Block) -> Iterator[Term]:
     """Terms that keep one mode which both have."""
     for (i, n), (j, m) in itertools.product(enumerate(target.shape), enumerate(source.shape)):
         if n == m and source.size // m <= _SOURCES:

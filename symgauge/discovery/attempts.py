@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import nn
 
-from symgauge.arithmetic.finite_field import FiniteField, Residues
+from symgauge.arithmetic.finite_field import Residues
 from symgauge.discovery.ansatz import Block, Term, absorptions, blocks_of, near_absorptions, own_actions, shears
+from symgauge.discovery.derived import Derived, inverses, products, reciprocals
 from symgauge.discovery.fields import Fields
 from symgauge.discovery.lifting import lifted, translations
 from symgauge.discovery.points import Points
+from symgauge.discovery.proving import proved
 from symgauge.discovery.rational import pivots
 from symgauge.discovery.representatives import sparsest
 from symgauge.discovery.slices import held, is_offset, slices
 from symgauge.discovery.solving import solve
 from symgauge.discovery.structure import Constants, closed, independent, rescaled
+from symgauge.discovery.taken_in import TakenIn, taken_in
 from symgauge.discovery.translations import Modulo
-from symgauge.errors import Undecided
 from symgauge.exact.dimension import Progress, dimension
 from symgauge.exact.probes import Inputs
 from symgauge.exact.rank import Echelon
@@ -28,8 +30,6 @@ from symgauge.exact.supports import supports
 
 _LARGEST = 2_500
 """Unknown coefficients up to which an ansatz is tried."""
-_FRESH = 2
-"""Points at which what was found is proved anew, for each prime."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,8 @@ class Attempt:
     """What the fields span at the fibre's point."""
     points: int
     failure_bound: float
+    taken_in: tuple[TakenIn, ...] = ()
+    """Symmetries that are not affine in the slice's parameters alone."""
 
     @property
     def left(self) -> int:
@@ -70,7 +72,7 @@ def attempts(
     """From the cheapest: small ansätze on ever smaller slices, then large ones on the best of them.
 
     Large ones come last, and with nothing held only where there is nothing to hold: a gain can take in so much that the
-    search is costly, and explains little.
+    search is costly, and explains little. Where something is left, tensors take in what is computed from others.
     """
     slicer = _Slicer(whole, module, inputs, seed, progress)
     found: list[tuple[_Search, Attempt]] = []
@@ -81,7 +83,9 @@ def attempts(
             yield attempt
         found.append((search, attempt))
     search, attempt = min(found[1:] or found, key=lambda pair: (pair[1].left, len(pair[1].frozen)))
-    yield from search.large(attempt)
+    for stage in (search.with_reciprocals, search.large, search.with_inverses, search.with_products):
+        for attempt in stage(attempt):
+            yield attempt
 
 
 class _Slicer:
@@ -181,6 +185,35 @@ class _Search:
                 before = self._solved(f"and {name} that take in others", terms, before)
                 yield before
 
+    def with_reciprocals(self, before: Attempt) -> Iterator[Attempt]:
+        """Tensors that take in one over a vector, such as what a gain that is no gauge is to its readers."""
+        derived = tuple(reciprocals(self.blocks, self.fibre.parameters))
+        yield from self._taking_in("1/γ", [derived] if derived else [], before)
+
+    def with_inverses(self, before: Attempt) -> Iterator[Attempt]:
+        """Tensors that take in the inverse of a matrix."""
+        yield from self._taking_in("W⁻¹", ([each] for each in inverses(self.blocks, self.fibre.parameters)), before)
+
+    def with_products(self, before: Attempt) -> Iterator[Attempt]:
+        """Offsets that take in the product of two matrices, as what is added before both is seen behind them."""
+        each = ([product] for product in products(self.blocks, self.fibre.parameters))
+        yield from self._taking_in("W₁W₂", each, before, lambda block: is_offset(block.name))
+
+    def _taking_in(
+        self, what: str, each: Iterable[Sequence[Derived]], before: Attempt,
+        may: Callable[[Block], bool] = lambda _: True,
+    ) -> Iterator[Attempt]:  # fmt: skip
+        targets = list(filter(may, self._unexplained(before)))
+        for derived in each:
+            found = taken_in(derived, targets, self.points, self.translations, before.known, _LARGEST, self.progress)
+            if found is not None:
+                before = replace(
+                    before, ansatz=f"{before.ansatz} and {what}", unknowns=found.unknowns, known=found.known,
+                    failure_bound=before.failure_bound + found.failure_bound, taken_in=(*before.taken_in, found),
+                )  # fmt: skip
+                yield before
+                targets = list(filter(may, self._unexplained(before)))
+
     def _unexplained(self, before: Attempt) -> list[Block]:
         """Tensors of the smallest sets that carry the unexplained directions; all, where these are not small."""
         found = supports(before.fibre, known=before.known)
@@ -203,35 +236,16 @@ class _Search:
             fields, constants = short.chosen(keep), rescaled(constants, [factors[k] for k in keep])
         # Otherwise brackets led to more symmetries, which is rare: all are read as they are told apart.
         used = self.points.used(first)
-        bound = sum(_proved(each, self.points, used) for each in (fields, self.translations))
-        known = Echelon(fibre.echelon.field, fibre.parameters)
+        bound = sum(proved(each, self.points, used) for each in (fields, self.translations))
+        bound += sum(each.failure_bound for each in before.taken_in) if before is not None else 0
+        known = Echelon(fibre.echelon.field, fibre.parameters) if before is None else before.known.copy()
         for each in (self.translations, fields):
             known.add(Residues(each.at(known.field.lift(fibre.theta, exact=True).re, known.field.p)))
         return Attempt(
             self.frozen, ansatz, sum(t.size for t in terms), self.module, fibre, tuple(self.blocks),
             self.translations, fields, trivial, constants, known, solutions.points, bound,
+            () if before is None else before.taken_in,
         )  # fmt: skip
-
-
-def _proved(fields: Fields, points: Points, used: int) -> float:
-    """Check R(θ)X(θ) = 0 at fresh points for every prime; the chance that one that is none passes them all.
-
-    Raises:
-        Undecided: it fails, so that the lift from the first prime was wrong.
-    """
-    bound, degree = 1.0, 0
-    for prime in points.fibre.primes:
-        field_ = FiniteField(prime)
-        for number in range(used, used + _FRESH):
-            point = points.point(number, prime)
-            vectors = fields.at(point.theta, prime).mT.contiguous()
-            if fields.count and bool(field_.matmul(Residues(point.rows), Residues(vectors)).re.any()):
-                raise Undecided(
-                    f"what was found modulo {points.fibre.primes[0]} is no symmetry modulo {prime}; pass another seed"
-                )
-            degree = point.degree + 1
-            bound *= min(1.0, degree / prime)
-    return min(1.0, fields.count * bound) if fields.count else 0.0
 
 
 def best_attempt(found: Iterator[Attempt]) -> tuple[Attempt, list[Attempt]]:

@@ -6,6 +6,7 @@ import dataclasses
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
@@ -16,9 +17,10 @@ from symgauge.arithmetic.primes import DEFAULT_PRIMES
 from symgauge.checks import check_choice, check_measuring
 from symgauge.discovery.attempts import Attempt, attempts, best_attempt, bound_of, least_left, point_of
 from symgauge.discovery.connected import ReachedBy
+from symgauge.discovery.derived import Derived
 from symgauge.discovery.discrete import DiscreteGroup, discrete_group
 from symgauge.discovery.flows import Flow, run
-from symgauge.discovery.ideals import Ideal, ideals
+from symgauge.discovery.ideals import Ideal, ideals_of
 from symgauge.errors import InvalidInput, Undecided
 from symgauge.exact.dimension import Progress
 from symgauge.exact.dimension import dimension as measure
@@ -99,6 +101,11 @@ class Discovery:
         return self.attempt.translations.count + self.attempt.fields.count
 
     @property
+    def beyond_affine(self) -> int:
+        """How many more directions those explain that take in tensors computed from others."""
+        return sum(more.fields.count for more in self.attempt.taken_in)
+
+    @property
     def explained(self) -> int:
         """Directions of the fibre that frozen tensors and affine symmetries of the slice account for."""
         return self.nullity - self.unexplained
@@ -135,6 +142,7 @@ class Discovery:
             "frozen": self.frozen,
             "frozen_unmoved": self.frozen_unmoved,
             "algebra": self.algebra,
+            "beyond_affine": self.beyond_affine,
             "explained": self.explained,
             "unexplained": self.unexplained,
             "unexplained_tensors": {name: motion.can for name, motion in rest.unknown.items() if motion.can},
@@ -215,7 +223,7 @@ def discover(
         raise Undecided(fibre.rank_doubt)
     with few_threads(fibre.parameters):
         attempt, made = best_attempt(attempts(fibre, subject.module, subject.inputs, seed, progress))
-        found = ideals(attempt.translations, attempt.fields, attempt.trivial, attempt.constants, attempt.blocks)
+        found = ideals_of(attempt)
         flows = _flows(attempt, found, subject.inputs, output, seed)
         rest = supports(attempt.fibre, known=attempt.known)
         group = _discrete(attempt, subject.inputs, seed, progress) if discrete else None
@@ -246,8 +254,16 @@ def _flows(attempt: Attempt, found: Sequence[Ideal], inputs: Inputs, output: Out
     prepare(module, [name for name, _ in named], point_of(attempt))
     flows = []
     for ideal in found:
-        flows += run(module, inputs, ideal.fields.lifted_by(start, where), output=output, seed=seed)
+        behind = sum(each.size for each in ideal.derived)
+        places = torch.cat([where, torch.arange(start, start + behind)])
+        fields = ideal.fields.lifted_by(start + behind, places)
+        derived = partial(_derived, ideal.derived, where)
+        flows += run(module, inputs, fields, output=output, seed=seed, derived=derived)
     return flows
+
+
+def _derived(derived: Sequence[Derived], where: Tensor, theta: Tensor) -> Tensor:
+    return torch.cat([theta[:0], *(each.of(theta[where]) for each in derived)])
 
 
 def _discrete(attempt: Attempt, inputs: Inputs, seed: int, progress: Progress | None) -> DiscreteGroup:

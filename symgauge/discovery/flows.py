@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,8 +50,14 @@ class Flow:
         return self.change <= self.allowed <= LARGEST_ALLOWED and self.required <= self.control < math.inf
 
 
-def run(module: nn.Module, inputs: Inputs, fields: Fields, *, output: Output, seed: int) -> list[Flow]:
-    """Run the motion of every field at the module's parameters, as many as the fields' ``size``."""
+def run(
+    module: nn.Module, inputs: Inputs, fields: Fields, *, output: Output, seed: int,
+    derived: Callable[[Tensor], Tensor] = lambda theta: theta[:0],
+) -> list[Flow]:  # fmt: skip
+    """Run the motion of every field at the module's parameters θ (P,).
+
+    The fields are on (θ, ``derived(θ)``), what is derived being a constant of each motion.
+    """
     theta, named = flatten(module)
     shapes = {name: p.shape for name, p in module.named_parameters()}
     layout = Layout.of(module, {name: name for name, _ in named})
@@ -59,7 +65,7 @@ def run(module: nn.Module, inputs: Inputs, fields: Fields, *, output: Output, se
     before = layout.read(theta)
     expected = function(before)
     longest = max(max(shape, default=1) for shape in shapes.values())
-    start = np.concatenate([[1.0], theta.numpy()])
+    start = np.concatenate([[1.0], theta.numpy(), derived(theta).numpy()])
     shaken = sensitivity(function, before, {}, seed)
     generator = torch.Generator().manual_seed(seed)
     flows = []
@@ -68,13 +74,14 @@ def run(module: nn.Module, inputs: Inputs, fields: Fields, *, output: Output, se
         speed = matrix @ start
         moving = np.nonzero(speed)[0]
         time = _STRIDE * float(np.linalg.norm(start[moving]) / np.linalg.norm(speed[moving])) if len(moving) else 1.0
-        names = [name for name, x in layout.read(torch.from_numpy(speed[1:])).items() if bool(x.any())]
+        names = [name for name, x in layout.read(torch.from_numpy(speed[1 : 1 + len(theta)])).items() if bool(x.any())]
 
         def act(
             roles: Mapping[str, Tensor], element: Tensor, a: Any = matrix, moved: Sequence[str] = names
         ) -> Mapping[str, Tensor]:
-            point = np.concatenate([[1.0], layout.write(roles, theta).numpy()])
-            after = layout.read(torch.from_numpy(expm_multiply(float(element) * a, point)[1:]))
+            now = layout.write(roles, theta)
+            point = np.concatenate([[1.0], now.numpy(), derived(now).numpy()])
+            after = layout.read(torch.from_numpy(expm_multiply(float(element) * a, point)[1 : 1 + len(theta)]))
             return {name: after[name] for name in moved}
 
         element = torch.tensor(time, dtype=torch.float64)

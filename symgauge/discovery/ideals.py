@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
 from symgauge.discovery.ansatz import Block
+from symgauge.discovery.attempts import Attempt
+from symgauge.discovery.derived import Derived
 from symgauge.discovery.fields import Fields, together
 from symgauge.discovery.kinds import kind
 from symgauge.discovery.rational import integer_matrix
@@ -27,6 +29,8 @@ class Ideal:
     tensors: tuple[str, ...]
     action: str
     fields: Fields
+    derived: tuple[Derived, ...] = ()
+    """Tensors computed from others that it takes in; they follow the parameters in the fields' space."""
 
     def as_dict(self) -> dict[str, object]:
         """Plain data for JSON."""
@@ -40,6 +44,16 @@ class _Factor:
     fields: Fields
     name: str
     abelian: bool
+
+
+def ideals_of(attempt: Attempt) -> list[Ideal]:
+    """Those of the affine symmetries, then those of what takes in derived tensors."""
+    found = ideals(attempt.translations, attempt.fields, attempt.trivial, attempt.constants, attempt.blocks)
+    for more in attempt.taken_in:
+        blocks = (*attempt.blocks, *more.derived)
+        none = more.fields.chosen([])
+        found += [replace(i, derived=more.derived) for i in ideals(none, more.fields, more.trivial, more.constants, blocks)]
+    return found
 
 
 def ideals(

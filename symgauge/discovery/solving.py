@@ -10,6 +10,7 @@ from torch import Tensor
 
 from symgauge.arithmetic.finite_field import FiniteField, Residues
 from symgauge.discovery.ansatz import Term
+from symgauge.discovery.derived import Extended
 from symgauge.discovery.points import Point, Points
 from symgauge.errors import Undecided
 from symgauge.exact.rank import Echelon
@@ -31,7 +32,10 @@ class Solutions:
 
 
 def solve(
-    terms: Sequence[Term], points: Points, prime: int, progress: Callable[[str, int, int], None] | None = None
+    terms: Sequence[Term],
+    points: Points | Extended,
+    prime: int,
+    progress: Callable[[str, int, int], None] | None = None,
 ) -> Solutions:
     """Stack the equations of one point after another until two bring nothing new."""
     field = FiniteField(prime)

@@ -1,0 +1,89 @@
+"""Symmetries by which parameters take in tensors that are computed from others: what affine fields leave unexplained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from symgauge.arithmetic.finite_field import Residues
+from symgauge.discovery.ansatz import Block, Term, keeping_one
+from symgauge.discovery.derived import Derived, Extended
+from symgauge.discovery.fields import Fields
+from symgauge.discovery.lifting import lifted
+from symgauge.discovery.points import Points
+from symgauge.discovery.proving import proved
+from symgauge.discovery.representatives import sparsest
+from symgauge.discovery.solving import solve
+from symgauge.discovery.structure import Constants, closed
+from symgauge.discovery.translations import Modulo
+from symgauge.exact.dimension import Progress
+from symgauge.exact.rank import Echelon
+
+
+@dataclass(frozen=True)
+class TakenIn:
+    """Symmetries that affine ones do not span, on the space of (θ, derived tensors)."""
+
+    derived: tuple[Derived, ...]
+    fields: Fields
+    trivial: Fields
+    """Those of the ansatz that point along translations."""
+    constants: Constants = field(repr=False)
+    known: Echelon = field(repr=False)
+    """What they span at the fibre's point, together with what was known before."""
+    unknowns: int
+    failure_bound: float
+
+
+def taken_in(
+    derived: Sequence[Derived], targets: Sequence[Block], points: Points, translations: Fields, known: Echelon,
+    most: int, progress: Progress | None,
+) -> TakenIn | None:  # fmt: skip
+    """What ``targets`` can do by constants and with these tensors; None if that is nothing beyond what is ``known``, or
+    there are more than ``most`` unknowns.
+
+    Tensors that the derived ones are computed from are no targets: the derived ones are constants of the motion.
+    """
+    bases = {base for each in derived for base in each.bases}
+    targets = [target for target in targets if target not in bases]
+    more = [term for target in targets for each in derived for term in _terms(target, each)]
+    terms = [*(Term(target, None) for target in targets), *more]
+    if not more or sum(term.size for term in terms) > most:
+        return None
+    there, prime = Extended(points, derived), points.fibre.primes[0]
+    modulo = Modulo(Fields(there.size, translations.rows, translations.columns, translations.values))
+    solutions = solve(terms, there, prime, progress)
+    fields, trivial = lifted(terms, solutions.basis, there.size, prime, modulo)
+    fields, known = _new(sparsest(fields, trivial), there, known)
+    if not fields.count:
+        return None
+    fields, constants = closed(modulo.reduced(fields)[0], modulo)
+    bound = proved(fields, there, there.used(prime))
+    return TakenIn(
+        tuple(derived), fields, trivial, constants, known, sum(term.size for term in terms), bound
+    )  # fmt: skip
+
+
+def _terms(target: Block, source: Derived) -> Iterator[Term]:
+    """All maps of small tensors, and those that keep one mode of larger ones."""
+    if target.size * source.size <= _ALL:
+        yield Term(target, source)
+    else:
+        yield from keeping_one(target, source)
+
+
+_ALL = 1024
+"""Entries of a map that mixes all of two tensors."""
+
+
+def _new(fields: Fields, points: Extended, known: Echelon) -> tuple[Fields, Echelon]:
+    """The fields that move the fibre's point where nothing known does, those with few terms first."""
+    known, fibre = known.copy(), points.fibre
+    p = known.field.p
+    theta = points.extended(known.field.lift(fibre.theta, exact=True).re, p)
+    moved = fields.at(theta, p)[:, : fibre.parameters]
+    order = np.argsort((fields.values != 0).sum(1), kind="stable").tolist()
+    keep = [i for i in order if known.add(Residues(moved[i : i + 1].contiguous()))]
+    return fields.chosen(keep), known
