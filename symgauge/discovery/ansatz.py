@@ -131,6 +131,17 @@ class Term:
         count, moved, kept = derivatives.shape
         return field.matmul(Residues(derivatives.reshape(count * moved, kept)), factor).re.reshape(count, -1)
 
+    def motion(self, maps: Tensor, theta: Tensor, size: int, field: FiniteField) -> Tensor:
+        """What maps M (n, size of M) do at ``theta``, in a space of ``size`` parameters: (n, size), modulo p."""
+        rows, columns = self.shape
+        moved = maps
+        if self.source is not None:
+            factor = Residues(theta[self._source_places()])
+            moved = field.matmul(Residues(maps.reshape(-1, columns)), factor).re.reshape(len(maps), rows, -1)
+        result = torch.zeros((len(maps), size), dtype=torch.int64)
+        result[:, self._target_places().reshape(-1)] = moved.reshape(len(maps), -1)
+        return result
+
     def entries(self) -> tuple[Tensor, Tensor, Tensor]:
         """Where M's entries stand in the field's matrix: (unknown, row of θ, column), column 0 for the constant 1."""
         rows, columns = self.shape

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -10,7 +10,7 @@ from torch import nn
 
 from symgauge.arithmetic.finite_field import Residues
 from symgauge.discovery.ansatz import Block, Term, absorptions, blocks_of, near_absorptions, own_actions, shears
-from symgauge.discovery.derived import Derived, inverses, products, reciprocals
+from symgauge.discovery.derived import Derived, inverses, reciprocals
 from symgauge.discovery.fields import Fields
 from symgauge.discovery.lifting import lifted, translations
 from symgauge.discovery.points import Points
@@ -83,7 +83,7 @@ def attempts(
             yield attempt
         found.append((search, attempt))
     search, attempt = min(found[1:] or found, key=lambda pair: (pair[1].left, len(pair[1].frozen)))
-    for stage in (search.with_reciprocals, search.large, search.with_inverses, search.with_products):
+    for stage in (search.with_reciprocals, search.large, search.with_inverses):
         for attempt in stage(attempt):
             yield attempt
 
@@ -194,16 +194,8 @@ class _Search:
         """Tensors that take in the inverse of a matrix."""
         yield from self._taking_in("W⁻¹", ([each] for each in inverses(self.blocks, self.fibre.parameters)), before)
 
-    def with_products(self, before: Attempt) -> Iterator[Attempt]:
-        """Offsets that take in the product of two matrices, as what is added before both is seen behind them."""
-        each = ([product] for product in products(self.blocks, self.fibre.parameters))
-        yield from self._taking_in("W₁W₂", each, before, lambda block: is_offset(block.name))
-
-    def _taking_in(
-        self, what: str, each: Iterable[Sequence[Derived]], before: Attempt,
-        may: Callable[[Block], bool] = lambda _: True,
-    ) -> Iterator[Attempt]:  # fmt: skip
-        targets = list(filter(may, self._unexplained(before)))
+    def _taking_in(self, what: str, each: Iterable[Sequence[Derived]], before: Attempt) -> Iterator[Attempt]:
+        targets = self._unexplained(before)
         for derived in each:
             found = taken_in(derived, targets, self.points, self.translations, before.known, _LARGEST, self.progress)
             if found is not None:
@@ -212,7 +204,7 @@ class _Search:
                     failure_bound=before.failure_bound + found.failure_bound, taken_in=(*before.taken_in, found),
                 )  # fmt: skip
                 yield before
-                targets = list(filter(may, self._unexplained(before)))
+                targets = self._unexplained(before)
 
     def _unexplained(self, before: Attempt) -> list[Block]:
         """Tensors of the smallest sets that carry the unexplained directions; all, where these are not small."""

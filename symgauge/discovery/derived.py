@@ -1,14 +1,13 @@
-"""Tensors that are computed from parameters, and that other parameters may take in: 1/γ, W⁻¹, W₁W₂.
+"""Tensors that are computed from one parameter, and that others may take in: 1/γ and W⁻¹.
 
 What undoes a norm's gain for the maps that read it is its reciprocal; what makes up for a constant behind a map is its
-inverse; what carries a constant through two maps is their product. A field that takes in such a tensor is not affine in
+inverse, or what it annihilates. A field that takes in such a tensor is not affine in
 the parameters. But it moves none of those that the tensor is computed from, so that the tensor is a constant of its
 motion: as a linear map of (1, θ, derived tensors) it is proved, bracketed and run like an affine one.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,13 +17,12 @@ import flint
 import torch
 from torch import Tensor
 
-from symgauge.arithmetic.finite_field import FiniteField, Residues
 from symgauge.discovery.ansatz import Block
 from symgauge.discovery.points import Point, Points
 from symgauge.discovery.slices import is_offset
 from symgauge.errors import Undecided
 
-Kind = Literal["reciprocal", "inverse", "product"]
+Kind = Literal["reciprocal", "inverse"]
 
 _WIDEST = 16
 """Largest matrix whose inverse is taken in."""
@@ -35,32 +33,25 @@ class Derived(Block):
     """A tensor that stands behind the parameters in (θ, derived tensors), as if it were one."""
 
     kind: Kind
-    bases: tuple[Block, ...]
-    modes: tuple[int, int] = (0, 0)
-    """Of a product: the mode of each factor that is summed over."""
+    base: Block
     rows: int = 0
     """Of an inverse: how many rows the matrix has."""
 
     @property
     def degree(self) -> int:
         """By how much it raises the degree of what it stands in, cleared of denominators."""
-        return {"reciprocal": self.size, "inverse": math.isqrt(self.size), "product": 2}[self.kind]
+        return self.size if self.kind == "reciprocal" else math.isqrt(self.size)
 
     def of(self, theta: Tensor, p: int | None = None) -> Tensor:
         """Its entries (size,) at parameters θ (P,): residues modulo p, or float64 if ``p`` is None.
 
         Raises ZeroDivisionError or ValueError where it has none modulo p.
         """
-        first, *rest = (theta[base.places] for base in self.bases)
+        entries = theta[self.base.places]
         if self.kind == "reciprocal":
-            return 1 / first if p is None else torch.tensor([pow(int(x), -1, p) for x in first])
-        if self.kind == "inverse":
-            square = _completed(first.reshape(self.rows, -1))
-            return (torch.linalg.inv(square) if p is None else _inverted(square, p)).reshape(-1)
-        left, right = first.movedim(self.modes[0], -1).flatten(0, -2), rest[0].movedim(self.modes[1], 0).flatten(1)
-        if p is None:
-            return (left @ right).reshape(-1)
-        return FiniteField(p).matmul(Residues(left.contiguous()), Residues(right.contiguous())).re.reshape(-1)
+            return 1 / entries if p is None else torch.tensor([pow(int(x), -1, p) for x in entries])
+        square = _completed(entries.reshape(self.rows, -1))
+        return (torch.linalg.inv(square) if p is None else _inverted(square, p)).reshape(-1)
 
 
 def _completed(matrix: Tensor) -> Tensor:
@@ -113,7 +104,7 @@ def reciprocals(blocks: Sequence[Block], start: int) -> Iterator[Derived]:
     """Of vectors that multiply, one after the other from position ``start``."""
     for block in blocks:
         if len(block.shape) == 1 and not is_offset(block.name):
-            yield Derived(f"1/{block.name}", block.shape, start, "reciprocal", (block,))
+            yield Derived(f"1/{block.name}", block.shape, start, "reciprocal", block)
             start += block.size
 
 
@@ -125,14 +116,5 @@ def inverses(blocks: Sequence[Block], start: int) -> Iterator[Derived]:
             rows, columns = math.prod(before), math.prod(behind)
             if 1 < max(rows, columns) <= _WIDEST:
                 shape = (*(behind if rows <= columns else (rows,)), *(before if rows >= columns else (columns,)))
-                yield Derived(f"({block.name})⁻¹", shape, start, "inverse", (block,), rows=rows)
+                yield Derived(f"({block.name})⁻¹", shape, start, "inverse", block, rows)
 
-
-def products(blocks: Sequence[Block], start: int) -> Iterator[Derived]:
-    """Of two matrices that share a mode, summed over it; each at ``start``."""
-    matrices = [block for block in blocks if len(block.shape) > 1]
-    for one, two in itertools.combinations(matrices, 2):
-        for i, j in itertools.product(range(len(one.shape)), range(len(two.shape))):
-            if one.shape[i] == two.shape[j]:
-                shape = (*one.shape[:i], *one.shape[i + 1 :], *two.shape[:j], *two.shape[j + 1 :])
-                yield Derived(f"({one.name}·{two.name})", shape, start, "product", (one, two), (i, j))

@@ -20,7 +20,9 @@ _AGREEING = 2
 _MOST = 400
 """Points that are looked at in all."""
 _FULL = 0.9
-"""Where fewer of a point's rows are new than this, the equations are no longer stacked but sieve what is left."""
+_SIEVED = 2
+"""Where fewer of a point's rows are new than the first, and no more solutions are left for each row than the second, the
+equations are no longer stacked but sieve what is left."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +53,10 @@ def solve(
         number += 1
         if basis is None:
             gained = echelon.add(rows)
-            # Most points give as many equations as they have rows. Once they do not, few solutions are left to sieve.
-            basis = echelon.kernel() if gained < _FULL * len(point.rows) else None
             left -= gained
+            # Few solutions are sieved with less work than equations take that mostly say what is known.
+            if gained < _FULL * len(point.rows) and left <= _SIEVED * len(point.rows):
+                basis = echelon.kernel()
         else:
             basis, before = _sieved(basis, rows, field), left
             left = basis.shape[0]

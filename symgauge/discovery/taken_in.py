@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from symgauge.arithmetic.finite_field import Residues
 from symgauge.discovery.ansatz import Block, Term, keeping_one
@@ -20,6 +22,10 @@ from symgauge.discovery.structure import Constants, closed
 from symgauge.discovery.translations import Modulo
 from symgauge.exact.dimension import Progress
 from symgauge.exact.rank import Echelon
+
+
+_ALL = 256
+"""Entries of a map that mixes all of two tensors."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,7 @@ def taken_in(
 
     Tensors that the derived ones are computed from are no targets: the derived ones are constants of the motion.
     """
-    bases = {base for each in derived for base in each.bases}
+    bases = {each.base for each in derived}
     targets = [target for target in targets if target not in bases]
     more = [term for target in targets for each in derived for term in _terms(target, each)]
     terms = [*(Term(target, None) for target in targets), *more]
@@ -55,6 +61,8 @@ def taken_in(
     there, prime = Extended(points, derived), points.fibre.primes[0]
     modulo = Modulo(Fields(there.size, translations.rows, translations.columns, translations.values))
     solutions = solve(terms, there, prime, progress)
+    if not len(solutions.basis) or not _more(terms, solutions.basis, there, known):
+        return None
     fields, trivial = lifted(terms, solutions.basis, there.size, prime, modulo)
     fields, known = _new(sparsest(fields, trivial), there, known)
     if not fields.count:
@@ -74,8 +82,16 @@ def _terms(target: Block, source: Derived) -> Iterator[Term]:
         yield from keeping_one(target, source)
 
 
-_ALL = 1024
-"""Entries of a map that mixes all of two tensors."""
+def _more(terms: Sequence[Term], solutions: Tensor, points: Extended, known: Echelon) -> bool:
+    """Whether any solution (s, K) moves the fibre's point where nothing known does."""
+    fibre, gf = points.fibre, known.field
+    theta = points.extended(gf.lift(fibre.theta, exact=True).re, gf.p)
+    moved, start = torch.zeros((len(solutions), fibre.parameters), dtype=torch.int64), 0
+    for term in terms:
+        maps = solutions[:, start : start + term.size].contiguous()
+        moved = (moved + term.motion(maps, theta, fibre.parameters, gf)) % gf.p
+        start += term.size
+    return known.copy().add(Residues(moved)) > 0
 
 
 def _new(fields: Fields, points: Extended, known: Echelon) -> tuple[Fields, Echelon]:
