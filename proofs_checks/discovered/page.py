@@ -12,13 +12,25 @@ from symgauge.reporting.source_page import source_page
 
 TITLE = "Symmetries of modules that nobody described"
 SOURCE = "discovered"
-_COLUMNS = ["specimen", "P", "nullity", "frozen", "algebra", "unexplained", "discrete order", "algebras", "CPU s"]
+_COLUMNS = [
+    "specimen",
+    "P",
+    "nullity",
+    "frozen",
+    "algebra",
+    "inverses",
+    "unexplained",
+    "discrete order",
+    "algebras",
+    "CPU s",
+]
 _INTRODUCTION = """\
 Each specimen was given to `symgauge discover` with no description. *Frozen*: entries of vectors held at plain values,
 pure gauge each. *Algebra*: dimension of the affine symmetries on that slice, lifted to ℚ and proved at fresh points
 modulo two primes; every one-parameter group kept the function in float64 and was seen to change it when one tensor was
-left behind. *Unexplained*: directions of the fibre that none of these gives. *Discrete order*: permutations and signs
-modulo the connected group."""
+left behind. *Inverses*: how many more directions the fields give by which a tensor takes in 1/γ or W⁻¹, proved and run
+in the same way. *Unexplained*: directions of the fibre that none of these gives. *Discrete order*: permutations and
+signs modulo the connected group."""
 _GROUPS = {
     "attention variants": "Attention variants of the literature",
     "reference families": "Reference families, each on a small architecture",
@@ -33,7 +45,7 @@ def page(ledger: Ledger) -> str:
     for group, title in _GROUPS.items():
         members = [line for line in lines if line["group"] == group]
         if members:
-            table = md.table(_COLUMNS, [_row(line) for line in members], right=[1, 2, 3, 4, 5, 6, 8])
+            table = md.table(_COLUMNS, [_row(line) for line in members], right=[1, 2, 3, 4, 5, 6, 7, 9])
             text += md.document(f"### {title}", table, *(_details(line) for line in members))
     return source_page(ledger, SOURCE, "") + "\n" + text
 
@@ -55,14 +67,14 @@ def _summary(lines: list[dict[str, Any]]) -> str:
 
 def _row(line: dict[str, Any]) -> list[str]:
     if "undecided" in line:
-        return [line["name"], *[""] * 6, md.text(f"undecided: {line['undecided']}"), f"{line['seconds']:g}"]
+        return [line["name"], *[""] * 7, md.text(f"undecided: {line['undecided']}"), f"{line['seconds']:g}"]
     algebras = ", ".join(
         (f"{ideal['copies']} × " if ideal["copies"] > 1 else "") + ideal["algebra"] for ideal in line["ideals"]
     )
     return [
         line["name"], f"{line['parameters']:,}", f"{line['nullity']:,}", f"{sum(line['frozen'].values()):,}",
-        f"{line['algebra']:,}", f"{line['unexplained']:,}", f"{line['discrete_order']:,}", md.text(algebras),
-        f"{line['seconds']:g}",
+        f"{line['algebra']:,}", f"{line['beyond_affine']:,}", f"{line['unexplained']:,}", f"{line['discrete_order']:,}",
+        md.text(algebras), f"{line['seconds']:g}",
     ]  # fmt: skip
 
 

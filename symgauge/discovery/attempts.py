@@ -32,6 +32,10 @@ _LARGEST = 2_500
 """Unknown coefficients up to which an ansatz is tried."""
 
 
+_MANY = 16
+"""Tensors up to which all sets of three are looked at."""
+
+
 @dataclass(frozen=True)
 class Attempt:
     """The affine symmetries of a module with the tensors ``frozen`` held, and how much of its fibre they are."""
@@ -84,8 +88,8 @@ def attempts(
         found.append((search, attempt))
     search, attempt = min(found[1:] or found, key=lambda pair: (pair[1].left, len(pair[1].frozen)))
     for stage in (search.with_reciprocals, search.large, search.with_inverses):
-        for attempt in stage(attempt):
-            yield attempt
+        for better in stage(attempt):
+            yield (attempt := better)
 
 
 class _Slicer:
@@ -208,7 +212,7 @@ class _Search:
 
     def _unexplained(self, before: Attempt) -> list[Block]:
         """Tensors of the smallest sets that carry the unexplained directions; all, where these are not small."""
-        found = supports(before.fibre, known=before.known)
+        found = supports(before.fibre, members(before.fibre), before.known)
         named = {name for group in found.sets for name in group.tensors}
         return self.moving if found.left else [block for block in self.moving if block.name in named]
 
@@ -238,6 +242,11 @@ class _Search:
             self.translations, fields, trivial, constants, known, solutions.points, bound,
             () if before is None else before.taken_in,
         )  # fmt: skip
+
+
+def members(fibre: FibreDimension) -> int:
+    """How large sets of tensors are sought that carry unexplained directions: there are many of three."""
+    return 3 if sum(map(bool, fibre.by_tensor.values())) <= _MANY else 2
 
 
 def best_attempt(found: Iterator[Attempt]) -> tuple[Attempt, list[Attempt]]:

@@ -9,8 +9,9 @@ motion: as a linear map of (1, θ, derived tensors) it is proved, bracketed and 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import flint
@@ -26,6 +27,7 @@ Kind = Literal["reciprocal", "inverse"]
 
 _WIDEST = 16
 """Largest matrix whose inverse is taken in."""
+_NAME = re.compile(r"1/(?P<over>.+)|\((?P<inverse>[^:]+)(:\d+×\d+)?\)⁻¹")
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,11 @@ class Derived(Block):
         return (torch.linalg.inv(square) if p is None else _inverted(square, p)).reshape(-1)
 
 
+def extension(derived: Sequence[Derived], theta: Tensor, p: int | None = None) -> Tensor:
+    """What stands behind θ (P,) in (θ, derived tensors)."""
+    return torch.cat([theta[:0], *(each.of(theta, p) for each in derived)])
+
+
 def _completed(matrix: Tensor) -> Tensor:
     """A square matrix: unit columns behind a tall one, unit rows below a wide one.
 
@@ -65,7 +72,7 @@ def _completed(matrix: Tensor) -> Tensor:
 
 
 def _inverted(matrix: Tensor, p: int) -> Tensor:
-    inverse = flint.nmod_mat(*matrix.shape, [int(x) for x in matrix.reshape(-1)], p).inv()
+    inverse = flint.nmod_mat(len(matrix), len(matrix), [int(x) for x in matrix.reshape(-1)], p).inv()
     return torch.tensor([int(x) for x in inverse.entries()])
 
 
@@ -86,7 +93,9 @@ class Extended:
 
     def point(self, number: int, prime: int) -> Point:
         point = self._points.point(number, prime)
-        return Point(self.extended(point.theta, prime), point.rows, point.degree + sum(each.degree for each in self.derived))
+        return Point(
+            self.extended(point.theta, prime), point.rows, point.degree + sum(each.degree for each in self.derived)
+        )
 
     def extended(self, theta: Tensor, p: int | None = None) -> Tensor:
         """(θ, derived tensors) at θ.
@@ -95,9 +104,24 @@ class Extended:
             Undecided: one of them does not exist there modulo p.
         """
         try:
-            return torch.cat([theta, *(each.of(theta, p) for each in self.derived)])
+            return torch.cat([theta, extension(self.derived, theta, p)])
         except (ZeroDivisionError, ValueError):
-            raise Undecided(f"a parameter that is divided by is 0 modulo {p} at a random point; pass another seed") from None
+            raise Undecided(
+                f"a parameter that is divided by is 0 modulo {p} at a random point; pass another seed"
+            ) from None
+
+
+def named(name: str, blocks: Sequence[Block], start: int) -> Derived | None:
+    """The derived tensor that is called so, at ``start``; None if none is."""
+    every = (*reciprocals(blocks, start), *inverses(blocks, start))
+    found = next((each for each in every if each.name == name), None)
+    return None if found is None else replace(found, start=start)
+
+
+def base_of(name: str) -> str:
+    """The name of the parameter that the tensor of this name is computed from; its own if it is a parameter."""
+    found = _NAME.fullmatch(name)
+    return name if found is None else found["over"] or found["inverse"]
 
 
 def reciprocals(blocks: Sequence[Block], start: int) -> Iterator[Derived]:
@@ -109,12 +133,12 @@ def reciprocals(blocks: Sequence[Block], start: int) -> Iterator[Derived]:
 
 
 def inverses(blocks: Sequence[Block], start: int) -> Iterator[Derived]:
-    """Of matrices that are completed to square ones, of any tensor's first modes against its last; each at ``start``."""
+    """Of matrices completed to square ones, any tensor's first modes against its last; each at ``start``."""
     for block in blocks:
         for cut in range(1, len(block.shape)):
             before, behind = block.shape[:cut], block.shape[cut:]
             rows, columns = math.prod(before), math.prod(behind)
             if 1 < max(rows, columns) <= _WIDEST:
                 shape = (*(behind if rows <= columns else (rows,)), *(before if rows >= columns else (columns,)))
-                yield Derived(f"({block.name})⁻¹", shape, start, "inverse", block, rows)
-
+                called = block.name if len(block.shape) == 2 else f"{block.name}:{rows}×{columns}"
+                yield Derived(f"({called})⁻¹", shape, start, "inverse", block, rows)

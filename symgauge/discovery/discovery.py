@@ -1,4 +1,4 @@
-"""`discover`: the algebra of affine symmetries of any module, proved at its size, and how much of its fibre that is."""
+"""`discover`: the algebra of a module's symmetries, proved at its size, and how much of its fibre that is."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from torch import Tensor
 from symgauge.accounting.fits import check_fibre
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
 from symgauge.checks import check_choice, check_measuring
-from symgauge.discovery.attempts import Attempt, attempts, best_attempt, bound_of, least_left, point_of
+from symgauge.discovery.attempts import Attempt, attempts, best_attempt, bound_of, least_left, members, point_of
 from symgauge.discovery.connected import ReachedBy
-from symgauge.discovery.derived import Derived
+from symgauge.discovery.derived import Derived, extension
 from symgauge.discovery.discrete import DiscreteGroup, discrete_group
 from symgauge.discovery.flows import Flow, run
 from symgauge.discovery.ideals import Ideal, ideals_of
@@ -107,12 +107,12 @@ class Discovery:
 
     @property
     def explained(self) -> int:
-        """Directions of the fibre that frozen tensors and affine symmetries of the slice account for."""
+        """Directions of the fibre that frozen tensors and symmetries of the slice account for."""
         return self.nullity - self.unexplained
 
     @property
     def unexplained(self) -> int:
-        """Directions of the fibre that no affine symmetry of the ansatz explains, on no slice that was tried."""
+        """Directions of the fibre that no symmetry that was sought explains, on no slice that was tried."""
         return self.attempt.left
 
     @property
@@ -225,7 +225,7 @@ def discover(
         attempt, made = best_attempt(attempts(fibre, subject.module, subject.inputs, seed, progress))
         found = ideals_of(attempt)
         flows = _flows(attempt, found, subject.inputs, output, seed)
-        rest = supports(attempt.fibre, known=attempt.known)
+        rest = supports(attempt.fibre, members(attempt.fibre), attempt.known)
         group = _discrete(attempt, subject.inputs, seed, progress) if discrete else None
     if attempt.left == 0:
         fibre = dataclasses.replace(fibre, witness=SPANNED)
@@ -255,15 +255,15 @@ def _flows(attempt: Attempt, found: Sequence[Ideal], inputs: Inputs, output: Out
     flows = []
     for ideal in found:
         behind = sum(each.size for each in ideal.derived)
-        places = torch.cat([where, torch.arange(start, start + behind)])
-        fields = ideal.fields.lifted_by(start + behind, places)
-        derived = partial(_derived, ideal.derived, where)
+        fields = ideal.fields.lifted_by(start + behind, torch.cat([where, torch.arange(start, start + behind)]))
+        derived = partial(_behind, ideal.derived, where)
         flows += run(module, inputs, fields, output=output, seed=seed, derived=derived)
     return flows
 
 
-def _derived(derived: Sequence[Derived], where: Tensor, theta: Tensor) -> Tensor:
-    return torch.cat([theta[:0], *(each.of(theta[where]) for each in derived)])
+def _behind(derived: Sequence[Derived], where: Tensor, theta: Tensor) -> Tensor:
+    """Derived tensors at all of the module's parameters, of which the slice's are at ``where``."""
+    return extension(derived, theta[where])
 
 
 def _discrete(attempt: Attempt, inputs: Inputs, seed: int, progress: Progress | None) -> DiscreteGroup:

@@ -91,7 +91,10 @@ def cited(found: Discovery, sizes: Mapping[str, int]) -> str:
 
 def _family(found: Discovery, ideal: Ideal, number: int) -> str:
     generators = [
-        "".join(f"            {_quoted(line)},\n" for line in lines(ideal.fields, which, found.attempt.blocks))
+        "".join(
+            f"            {_quoted(line)},\n"
+            for line in lines(ideal.fields, which, (*found.attempt.blocks, *ideal.derived))
+        )
         for which in range(ideal.fields.count)
     ]
     return _FAMILY.format(

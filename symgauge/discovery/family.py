@@ -13,6 +13,8 @@ from torch import Tensor
 
 from symgauge.architecture import Architecture
 from symgauge.discovery import writing
+from symgauge.discovery.ansatz import blocks_of
+from symgauge.discovery.derived import Derived, base_of, named
 from symgauge.discovery.fields import Fields, fields_from
 from symgauge.model_graph import ModelGraph
 from symgauge.symmetries.base import Output, Roles, Site, Symmetry, Unseen
@@ -50,9 +52,24 @@ class DiscoveredFamily(Symmetry):
     @property
     def tensors(self) -> tuple[str, ...]:
         """Names of all parameters that it moves or reads."""
+        return tuple(dict.fromkeys(base_of(name) for name in self._named))
+
+    @property
+    def _named(self) -> tuple[str, ...]:
+        """Names of all tensors in its lines, with those that are computed from parameters."""
         return tuple(
             dict.fromkeys(name for lines in self.generators for line in lines for name in writing.tensors(line))
         )
+
+    def derived(self, shapes: Mapping[str, tuple[int, ...]]) -> list[Derived]:
+        """Tensors in its lines that are computed from parameters of these shapes, one after the other."""
+        blocks = blocks_of(list(shapes.items()))
+        start, found = sum(block.size for block in blocks), []
+        for name in self._named:
+            if name not in shapes and (each := named(name, blocks, start)) is not None:
+                found.append(each)
+                start += each.size
+        return found
 
     def applies(self, a: Architecture | None, output: Output = "logits") -> bool:
         return output in self.outputs
@@ -70,8 +87,8 @@ class DiscoveredFamily(Symmetry):
         return Unseen("it moves alone") if self.tensors == (role,) else None
 
     def fields(self, shapes: Mapping[str, tuple[int, ...]]) -> Fields:
-        """The generators on the space of tensors of these shapes, one after the other."""
-        places, size = _places(shapes)
+        """The generators on the space of tensors of these shapes, one after the other, with :meth:`derived` behind."""
+        places, size = _places({**shapes, **{each.name: each.shape for each in self.derived(shapes)}})
         matrices = []
         for lines in self.generators:
             rows, columns, factors = self._entries(lines, places)
@@ -81,13 +98,15 @@ class DiscoveredFamily(Symmetry):
 
     def _act(self, roles: Roles, x: Tensor) -> dict[str, Tensor]:
         shapes = {name: tuple(roles[name].shape) for name in self.tensors}
-        places, _ = _places(shapes)
+        derived = self.derived(shapes)
+        places, _ = _places({**shapes, **{each.name: each.shape for each in derived}})
         parts = [self._entries(lines, places) for lines in self.generators]
         rows, columns, factors = (torch.cat([part[i] for part in parts]) for i in range(3))
         owner = torch.cat([torch.full((len(part[0]),), i) for i, part in enumerate(parts)])
         speed = x[owner] * factors.to(torch.float64)
-        # The constant 1 stands before all entries; nothing moves it.
-        point = torch.cat([torch.ones(1, dtype=torch.float64), *(roles[name].reshape(-1) for name in shapes)])
+        # The constant 1 stands before all entries; nothing moves it, nor what is computed from others.
+        theta = torch.cat([roles[name].reshape(-1) for name in shapes])
+        point = torch.cat([torch.ones(1, dtype=torch.float64), theta, *(each.of(theta) for each in derived)])
         for _ in range(_STEPS):
             term = point
             for k in range(1, _TERMS + 1):

@@ -52,7 +52,9 @@ def ideals_of(attempt: Attempt) -> list[Ideal]:
     for more in attempt.taken_in:
         blocks = (*attempt.blocks, *more.derived)
         none = more.fields.chosen([])
-        found += [replace(i, derived=more.derived) for i in ideals(none, more.fields, more.trivial, more.constants, blocks)]
+        found += [
+            replace(i, derived=more.derived) for i in ideals(none, more.fields, more.trivial, more.constants, blocks)
+        ]
     return found
 
 

@@ -91,6 +91,8 @@ def _absorbed(
 ) -> str:  # fmt: skip
     """A vector that takes in a matrix times the constants that are added elsewhere, or whatever else it is."""
     plain = f"{block.name} takes in a multiple of {other.name}"
+    if len(block.shape) == 2 and len(other.shape) == 1:
+        return _along(block, other, rows, columns, values) or plain
     if len(block.shape) != 1 or len(other.shape) != 2:
         return plain
     column = np.array(np.unravel_index(columns, other.shape))
@@ -107,6 +109,18 @@ def _absorbed(
                     name = _slice(other, (whole, used) if kept == 0 else (used, whole))
                     return f"{block.name} ↦ {block.name} {word} {name}{'' if kept == 0 else 'ᵀ'}·c"
     return plain
+
+
+def _along(block: Block, other: Block, rows: Integers, columns: Integers, values: Integers) -> str | None:
+    """A matrix to each of whose rows (or columns) a multiple of a vector is added; None if it is something else."""
+    row = np.array(np.unravel_index(rows, block.shape))
+    for kept, term in ((1, f"c·({other.name})ᵀ"), (0, f"({other.name})·cᵀ")):
+        if (row[kept] == columns).all():
+            factor = np.zeros((len(values), *block.shape), dtype=np.int64)
+            factor[:, row[0], row[1]] = values
+            if (np.diff(factor, axis=1 + kept) == 0).all():
+                return f"{block.name} ↦ {block.name} + {term}"
+    return None
 
 
 def _views(shift: Integers) -> Iterator[Integers]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from symgauge.accounting.explaining import account
+from symgauge.discovery.derived import extension
 from symgauge.discovery.family import DiscoveredFamily
 from symgauge.discovery.flows import run
 from symgauge.discovery.sizes import subject_at
@@ -63,7 +65,9 @@ def _run(subject: Subject, families: Sequence[DiscoveredFamily], point: Tensor, 
     theta[free] = point
     prepare(subject.module, [name for name, _ in named], theta)
     for family in families:
-        for flow in run(subject.module, subject.inputs, family.fields(shapes), output=output, seed=seed):
+        derived = partial(extension, family.derived(shapes))
+        fields = family.fields(shapes)
+        for flow in run(subject.module, subject.inputs, fields, output=output, seed=seed, derived=derived):
             changes = f"{flow.change:.1e}, and by {flow.control:.1e} where it is spoiled"
             assert flow.holds, f"{family.name}: a motion changes the function by {changes}"
 

@@ -21,8 +21,8 @@ _MOST = 400
 """Points that are looked at in all."""
 _FULL = 0.9
 _SIEVED = 2
-"""Where fewer of a point's rows are new than the first, and no more solutions are left for each row than the second, the
-equations are no longer stacked but sieve what is left."""
+"""Where fewer of a point's rows are new than the first, and no more solutions are left for each row than the second,
+the equations are no longer stacked but sieve what is left."""
 
 
 @dataclass(frozen=True)

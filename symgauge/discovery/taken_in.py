@@ -1,4 +1,4 @@
-"""Symmetries by which parameters take in tensors that are computed from others: what affine fields leave unexplained."""
+"""Symmetries by which parameters take in tensors computed from others: what affine fields leave unexplained."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from symgauge.discovery.structure import Constants, closed
 from symgauge.discovery.translations import Modulo
 from symgauge.exact.dimension import Progress
 from symgauge.exact.rank import Echelon
-
 
 _ALL = 256
 """Entries of a map that mixes all of two tensors."""

@@ -27,6 +27,7 @@ def _parts(found: Discovery) -> Iterator[RenderableType]:
         *([["held at plain values, pure gauge", held(found)]] if found.frozen else []),
         *([["of these, moved by no affine symmetry", f"{found.frozen_unmoved:,}"]] if found.frozen_unmoved else []),
         ["algebra of affine symmetries", f"dimension {found.algebra:,}"],
+        *([["symmetries that take in inverses", f"{found.beyond_affine:,}"]] if found.beyond_affine else []),
         ["explained", f"{found.explained:,} of {found.nullity:,}"],
         *([] if found.discrete is None else [["permutations and signs", f"order {found.discrete.order:,}"]]),
         *([["motions run in float64", motions(found)]] if found.flows else []),
@@ -67,7 +68,7 @@ def remaining(found: Discovery) -> Iterator[str]:
     moved = [f"{name} (in {m.need} to {m.can})" for name, m in found.rest.unknown.items() if m.can]
     sets = [f"{' + '.join(each.tensors)} ({each.new_directions})" for each in found.rest.sets]
     number = f"{found.unexplained:,} direction{'s are' if found.unexplained > 1 else ' is'}"
-    yield f"{number} not explained by any affine symmetry that was sought, on any slice that was tried."
+    yield f"{number} not explained by any symmetry that was sought, on any slice that was tried."
     if moved:
         yield f"They move {', '.join(moved)}."
     if sets:

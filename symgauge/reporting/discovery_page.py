@@ -69,6 +69,8 @@ def _facts(found: Discovery) -> Iterator[list[object]]:
     if found.frozen_unmoved:
         yield ["of these, moved by no affine symmetry", f"{found.frozen_unmoved:,}"]
     yield ["algebra of affine symmetries", f"dimension {found.algebra:,}"]
+    if found.beyond_affine:
+        yield ["symmetries that take in inverses", f"{found.beyond_affine:,}"]
     if found.discrete is not None:
         yield ["permutations and signs", f"order {found.discrete.order:,}"]
     yield ["inputs", md.code(str(found.subject.inputs))]

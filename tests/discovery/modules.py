@@ -51,4 +51,50 @@ def cubed():
 def cubed_vectors():
     """As vectors, one of them is held."""
     return Cubed(2), symgauge.Vectors(1, 2)
+
+
+class Gained(nn.Module):
+    """A gain that is seen, and a map that reads what it multiplies: W + c·(1/γ)ᵀ reads the same of a centred vector."""
+
+    def __init__(self):
+        super().__init__()
+        self.gain, self.reader = nn.Parameter(torch.randn(3) + 2), nn.Linear(3, 2, bias=False)
+
+    def forward(self, x):
+        x = self.gain * (x - x.mean(-1, keepdim=True))
+        return torch.cat([x, self.reader(x)], -1)
+
+
+def gained():
+    return Gained(), symgauge.Vectors(1, 3)
+
+
+class Behind(nn.Module):
+    """A bias behind which a map is seen, all of it: what the map does not see of the bias is inverse in the map."""
+
+    def __init__(self, inner=3, outer=2):
+        super().__init__()
+        self.bias, self.writer = nn.Parameter(torch.randn(inner)), nn.Parameter(torch.randn(inner, outer))
+
+    def forward(self, x):
+        return x @ self.writer + self.bias @ self.writer
+
+
+def behind(inner=3, outer=2):
+    return Behind(inner, outer), symgauge.Vectors(1, inner)
+
+
+class Heads(nn.Module):
+    """The same with the map's rows in heads."""
+
+    def __init__(self):
+        super().__init__()
+        self.bias, self.writer = nn.Parameter(torch.randn(2, 2)), nn.Parameter(torch.randn(2, 2, 3))
+
+    def forward(self, x):
+        return torch.einsum("...hk,hkd->...d", x.unflatten(-1, (2, 2)) + self.bias, self.writer)
+
+
+def heads():
+    return Heads(), symgauge.Vectors(1, 4)
 '''
