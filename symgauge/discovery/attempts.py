@@ -82,7 +82,7 @@ def attempts(
     found: list[tuple[_Search, Attempt]] = []
     for frozen in slicer.slices():
         copy, fibre = slicer.made(frozen)
-        search = _Search(frozen, copy, fibre, seed, progress)
+        search = _Search(frozen, copy, fibre, whole.primes, seed, progress)
         for attempt in search.small():
             yield attempt
         found.append((search, attempt))
@@ -129,12 +129,15 @@ class _Slicer:
         return found
 
     def _made_or_not(self, frozen: tuple[str, ...]) -> tuple[nn.Module, FibreDimension] | None:
-        """None where the orbits do not pass through the plain values: the fibre is then larger than it should be."""
+        """None where the orbits do not pass through the plain values: the fibre is then larger than it should be.
+
+        One prime decides: a slice's nullity is never smaller than it should be, nor than it is modulo a prime.
+        """
         if frozen not in self._made:
             whole = self.whole
             copy = held(self.module, frozen, [name for name, _ in whole.names])
             fibre = dimension(
-                copy, self.inputs, seed=self.seed, primes=whole.primes, output=whole.output,
+                copy, self.inputs, seed=self.seed, primes=whole.primes[:1], output=whole.output,
                 outputs=whole.function.outputs, progress=self.progress,
             )  # fmt: skip
             count = sum(size for name, size in whole.names if name in frozen)
@@ -152,12 +155,13 @@ class _Search:
     """Attempts on one slice."""
 
     def __init__(
-        self, frozen: tuple[str, ...], module: nn.Module, fibre: FibreDimension, seed: int, progress: Progress | None
-    ) -> None:
+        self, frozen: tuple[str, ...], module: nn.Module, fibre: FibreDimension, primes: Sequence[int], seed: int,
+        progress: Progress | None,
+    ) -> None:  # fmt: skip
         self.frozen, self.module, self.fibre, self.seed, self.progress = frozen, module, fibre, seed, progress
         self.blocks = blocks_of([(name, tuple(p.shape)) for name, p in fibre.function.counted])
         moving = [block for block in self.blocks if fibre.by_tensor[block.name]]
-        self.points = Points(fibre, seed)
+        self.points = Points(fibre, primes, seed)
         self.translations = translations(moving, self.points, fibre.primes[0], progress)
         self.modulo = Modulo(self.translations)
         self.moving = [block for block in moving if not self._idle(block)]
@@ -192,7 +196,8 @@ class _Search:
     def with_reciprocals(self, before: Attempt) -> Iterator[Attempt]:
         """Tensors that take in one over a vector, such as what a gain that is no gauge is to its readers."""
         derived = tuple(reciprocals(self.blocks, self.fibre.parameters))
-        yield from self._taking_in("1/γ", [derived] if derived else [], before)
+        alone = [(replace(each, start=self.fibre.parameters),) for each in derived]
+        yield from self._taking_in("1/γ", [derived, *alone] if len(derived) > 1 else alone, before)
 
     def with_inverses(self, before: Attempt) -> Iterator[Attempt]:
         """Tensors that take in the inverse of a matrix."""
@@ -275,5 +280,5 @@ def point_of(attempt: Attempt) -> torch.Tensor:
 
 
 def bound_of(attempt: Attempt, whole: FibreDimension) -> float:
-    """The chance that the nullity is too large or a field is none: bounds of both."""
-    return min(1.0, attempt.failure_bound + max(whole.failure_bound, attempt.fibre.failure_bound))
+    """The chance that the nullity is too large or a field is none: bounds of both. That of a slice follows."""
+    return min(1.0, attempt.failure_bound + whole.failure_bound)

@@ -80,7 +80,7 @@ class Extended:
     """Points at which derived tensors stand behind the parameters."""
 
     def __init__(self, points: Points, derived: Sequence[Derived]) -> None:
-        self.fibre, self.derived = points.fibre, derived
+        self.fibre, self.primes, self.derived = points.fibre, points.primes, derived
         self._points = points
 
     @property

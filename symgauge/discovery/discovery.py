@@ -226,7 +226,7 @@ def discover(
         found = ideals_of(attempt)
         flows = _flows(attempt, found, subject.inputs, output, seed)
         rest = supports(attempt.fibre, members(attempt.fibre), attempt.known)
-        group = _discrete(attempt, subject.inputs, seed, progress) if discrete else None
+        group = _discrete(attempt, subject.inputs, fibre.primes, seed, progress) if discrete else None
     if attempt.left == 0:
         fibre = dataclasses.replace(fibre, witness=SPANNED)
     elif fibre.float_rank is None:
@@ -266,12 +266,14 @@ def _behind(derived: Sequence[Derived], where: Tensor, theta: Tensor) -> Tensor:
     return extension(derived, theta[where])
 
 
-def _discrete(attempt: Attempt, inputs: Inputs, seed: int, progress: Progress | None) -> DiscreteGroup:
+def _discrete(
+    attempt: Attempt, inputs: Inputs, primes: Sequence[int], seed: int, progress: Progress | None
+) -> DiscreteGroup:
     """The permutations and signs of the slice, modulo those that its algebra reaches."""
     if progress is not None:
         progress("permutations and signs", 0, 1)
     return discrete_group(
-        attempt.module, inputs, seed=seed, primes=attempt.fibre.primes, outputs=attempt.fibre.function.outputs,
+        attempt.module, inputs, seed=seed, primes=primes, outputs=attempt.fibre.function.outputs,
         connected=ReachedBy(attempt.fields, attempt.trivial),
     )  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -36,8 +37,8 @@ class Point:
 class Points:
     """Random points of a measured function, by number; the same number is the same θ for every prime."""
 
-    def __init__(self, fibre: FibreDimension, seed: int) -> None:
-        self.fibre, self.seed = fibre, seed
+    def __init__(self, fibre: FibreDimension, primes: Sequence[int], seed: int) -> None:
+        self.fibre, self.primes, self.seed = fibre, primes, seed
         self._thetas: dict[int, Tensor] = {}
         self._points: dict[tuple[int, int], Point] = {}
 
@@ -61,7 +62,7 @@ class Points:
         point = self._rows(number, prime)
         if not len(point.rows):  # all roots fail: tokens are drawn until they have some
             self._thetas[number] = with_rooted_embeddings(
-                self.fibre.function, self.theta(number), self.fibre.primes, self.seed + _STEP * (number + 1)
+                self.fibre.function, self.theta(number), self.primes, self.seed + _STEP * (number + 1)
             )
             point = self._rows(number, prime)
         if not len(point.rows):

@@ -19,14 +19,14 @@ def proved(fields: Fields, points: Points | Extended, used: int) -> float:
         Undecided: it fails, so that the lift from the first prime was wrong.
     """
     bound = 1.0
-    for prime in points.fibre.primes:
+    for prime in points.primes:
         field = FiniteField(prime)
         for number in range(used, used + _FRESH):
             point = points.point(number, prime)
             vectors = fields.at(point.theta, prime)[:, : point.rows.shape[1]].mT.contiguous()
             if fields.count and bool(field.matmul(Residues(point.rows), Residues(vectors)).re.any()):
                 raise Undecided(
-                    f"what was found modulo {points.fibre.primes[0]} is no symmetry modulo {prime}; pass another seed"
+                    f"what was found modulo {points.primes[0]} is no symmetry modulo {prime}; pass another seed"
                 )
             bound *= min(1.0, (point.degree + 1) / prime)
     return min(1.0, fields.count * bound) if fields.count else 0.0

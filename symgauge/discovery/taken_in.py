@@ -57,7 +57,7 @@ def taken_in(
     terms = [*(Term(target, None) for target in targets), *more]
     if not more or sum(term.size for term in terms) > most:
         return None
-    there, prime = Extended(points, derived), points.fibre.primes[0]
+    there, prime = Extended(points, derived), points.primes[0]
     modulo = Modulo(Fields(there.size, translations.rows, translations.columns, translations.values))
     solutions = solve(terms, there, prime, progress)
     if not len(solutions.basis) or not _more(terms, solutions.basis, there, known):
