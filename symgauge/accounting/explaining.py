@@ -113,8 +113,9 @@ def account(
             if found.missing:
                 skipped[family.name] = found.missing
         if asked and not bare:
-            # Families that span the kernel are witness enough; where they do not, the number wants another.
-            spanned = known.rank == fibre.nullity
+            # Where a module's functions are known, families that span the kernel are witness enough. Elsewhere some may
+            # be related in a way that the engine does not know, and the number wants another.
+            spanned = known.rank == fibre.nullity and subject.recognized
             fibre = dataclasses.replace(fibre, witness=SPANNED) if spanned else witnessed(fibre)
         result = _account(subject, fibre, known, shares, skipped, units is not None)
     plain = families is None and not without and units is None and point == "random" and device == "cpu"

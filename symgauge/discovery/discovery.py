@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -34,8 +33,6 @@ from symgauge.private import private_copy
 from symgauge.subjects import Subject, subject_of
 from symgauge.subjects.target import Target
 from symgauge.threads import few_threads
-
-SPANNED = "the symmetries found span the kernel"
 
 
 @dataclass(frozen=True)
@@ -219,6 +216,9 @@ def discover(
     check_fibre(fibre, subject.module, output)
     if fibre.generic_rank is not None:
         raise InvalidInput("fibre was measured at the module's own point; symmetries are sought at random ones")
+    if not fibre.rank_doubt and fibre.float_rank is None:
+        # Symmetries found are a lower bound of the nullity; that it is no larger rests on the rank alone.
+        fibre = witnessed(fibre)
     if fibre.rank_doubt:
         raise Undecided(fibre.rank_doubt)
     with few_threads(fibre.parameters):
@@ -227,12 +227,6 @@ def discover(
         flows = _flows(attempt, found, subject.inputs, output, seed)
         rest = supports(attempt.fibre, members(attempt.fibre), attempt.known)
         group = _discrete(attempt, subject.inputs, fibre.primes, seed, progress) if discrete else None
-    if attempt.left == 0:
-        fibre = dataclasses.replace(fibre, witness=SPANNED)
-    elif fibre.float_rank is None:
-        fibre = witnessed(fibre)
-        if fibre.rank_doubt:
-            raise Undecided(fibre.rank_doubt)
     plain = least_left([each for each in made if not each.frozen])
     return Discovery(
         subject, fibre, attempt, plain, tuple(map(_in_words, made)), tuple(found), tuple(flows), rest, group,

@@ -75,7 +75,7 @@ def _shift(fields: Fields, block: Block) -> Integers | None:
 
 def _shifted(block: Block, shift: Integers) -> str:
     alike = [m for m, n in enumerate(block.shape) if n > 1 and (np.diff(shift, axis=m + 1) == 0).all()]
-    live = np.array(np.nonzero((shift != 0).any(0)))
+    live = np.argwhere((shift != 0).any(0)).T
     name = _slice(block, tuple(tuple(sorted({int(i) for i in row})) for row in live)) if block.shape else block.name
     same = f", the same c along {' and '.join(_mode(block, m) for m in alike)}" if alike else ""
     return f"{name} ↦ {name} + c{same}"

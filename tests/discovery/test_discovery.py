@@ -132,3 +132,37 @@ def test_another_seed_finds_the_same() -> None:
     first, second = (discover(Normed(), symgauge.Vectors(length=2, width=5), seed=s, discrete=False) for s in (0, 7))
     told = [[(i.algebra, i.action) for i in each.ideals] for each in (first, second)]
     assert told[0] == told[1]
+
+
+class Weighted(nn.Module):
+    """A function of named parameters that weights its input."""
+
+    def __init__(self, weight, *shapes) -> None:
+        super().__init__()
+        self.weight, self.parts = weight, nn.ParameterList(torch.randn(shape) for shape in shapes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.weight(*self.parts) * x
+
+
+def test_numbers_are_shifted_too() -> None:
+    found = discover(Weighted(lambda a, b: torch.softmax(torch.stack([a, b]), 0)[0], (), ()), symgauge.Vectors(1, 2))
+    (ideal,) = found.ideals
+    assert (found.nullity, found.unexplained) == (1, 0)
+    assert ideal.action == "parts.0 ↦ parts.0 + c; parts.1 ↦ parts.1 + c"
+
+
+def test_symmetries_that_span_the_kernel_are_no_witness_of_its_dimension() -> None:
+    """sin 2w = 2 sin w cos w is a relation that the engine does not know: all but a is free, and it sees less."""
+
+    def weight(a, w, v):
+        return a + ((2 * w).sin() - 2 * w.sin() * w.cos()) * v
+
+    module, inputs = Weighted(weight, (), (2,), (2,)), symgauge.Vectors(1, 2)
+    with pytest.raises(symgauge.Undecided, match="the second witness contradicts"):
+        discover(module, inputs)
+    unwitnessed = symgauge.dimension(module, inputs, witness=False)
+    assert not unwitnessed.doubt
+    assert unwitnessed.nullity < 4
+    with pytest.raises(symgauge.Undecided, match="the second witness contradicts"):
+        discover(module, inputs, fibre=unwitnessed)
