@@ -16,7 +16,7 @@ from symgauge.model_graph import Attention, graph_of
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.degenerate import DegenerateCase
 from symgauge.symmetries.examples import LATENT, PRE_LN, RMS
-from symgauge.symmetries.linear_attention import tokens_tell_keys_from_values
+from symgauge.symmetries.linear_attention import heads_write_what_they_read, tokens_tell_keys_from_values
 from symgauge.symmetries.seen import seen_by_readers
 
 
@@ -149,6 +149,7 @@ _NORMED_HEADS = Architecture(
 )  # fmt: skip
 _FEW_CONTEXTS = Architecture(2, 2, 5, 2, d_ff=5, vocabulary=4, context=5, windows=(2,), query_bias=True, head_bias=True)
 _LINEAR = RMS.replace(attention="linear", d_k=1, d_v=1, rotary=None)
+_UNMASKED = Architecture(d_model=3, heads=1, d_k=1, d_v=1, vocabulary=5, context=3, attention="linear", causal=False)
 _NORMED_TABLE = RMS.replace(d_model=5, d_ff=0, gated=False, embedding_norm=True, final_norm=False, tied=True)
 _PARALLEL = PRE_LN.replace(placement="parallel", position_table=False, d_ff=2)
 
@@ -230,6 +231,12 @@ DEGENERATE_CASES = (
         lambda a: _tables_alone(a) and not tokens_tell_keys_from_values(a),
         example=_LINEAR.replace(vocabulary=6),
         beside=_LINEAR.replace(vocabulary=9),
+    ),
+    DegenerateCase(
+        "without softmax and mask heads can write a multiple of each token's own vector, which the table then lacks",
+        heads_write_what_they_read,
+        example=_UNMASKED,
+        beside=_UNMASKED.replace(vocabulary=6),
     ),
 )
 """What tokens that are too few, or a norm over their table alone, leave free besides."""

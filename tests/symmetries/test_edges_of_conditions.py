@@ -56,12 +56,35 @@ EDGES: dict[str, tuple[tuple[int, int, int, int], dict[str, Any], str]] = {
     "a tied stream that a norm with an offset writes": (
         (4, 2, 3, 3), {**NORMED_TABLE, "groups": 1, "vocabulary": 13, "context": 2, "attention": "linear",
                        "query_bias": True, "key_bias": True}, ""),
+    "rotated heads that fill their form": (
+        (2, 3, 4, 1), {"rotary": Rotary((0.23,), 2), "attention": "linear", "causal": False, "residual": False}, ""),
+    "rotated heads that exceed their form": (
+        (2, 4, 3, 1), {"rotary": Rotary((0.23,), 1), "attention": "linear", "causal": False, "residual": False},
+        "without softmax heads are more"),
     "linear heads that nearly fill their form": (
         (2, 2, 1, 1),
         {"layers": 2, "d_ff": 2, "vocabulary": 17, "context": 2, "attention": "linear", "value_bias": True,
          "ff_bias": True, "gated": True, "activation": "silu", "norm": "layer", "norm_offset": True,
          "head_transform": True},
         "without softmax heads are more"),
+}  # fmt: skip
+
+UNMASKED: dict[str, Any] = {"attention": "linear", "causal": False}
+TURNED: dict[str, Any] = {"rotary": Rotary((0.23,), 1)}
+EDGES |= {
+    f"a multiple of each token's own vector, {name}": (sizes, {**UNMASKED, **fields}, "own vector" if free else "")
+    for name, sizes, fields, free in [
+        ("one head's channels", (3, 1, 2, 1), {"vocabulary": 4}, True),
+        ("that five tokens hold", (3, 1, 2, 1), {"vocabulary": 5}, False),
+        ("all heads together", (3, 2, 2, 2), {"vocabulary": 4}, True),
+        ("one where constants are read", (2, 2, 1, 1), {"vocabulary": 5, "key_bias": True, "value_bias": True}, True),
+        ("keys alone read constants", (2, 1, 1, 1), {"vocabulary": 5, "key_bias": True}, False),
+        ("heads with rotations fill the form", (2, 3, 3, 1), {"vocabulary": 3, **TURNED}, True),
+        ("maps of a tied table fit no more", (2, 3, 3, 1), {"vocabulary": 3, **TURNED, "tied": True}, False),
+        ("a head's channels have no symmetric map", (3, 1, 1, 1), {"vocabulary": 5, "tied": True}, False),
+        ("which a mask tells by position", (2, 1, 1, 1), {"vocabulary": 3, "causal": True, "context": 5}, False),
+        ("which a norm does not let through", (3, 1, 1, 1), {"vocabulary": 17, "norm": "rms"}, False),
+    ]
 }  # fmt: skip
 
 
