@@ -23,13 +23,13 @@ CHAIN: dict[str, Any] = {"residual": False, "query_bias": True, "ff_bias": True}
 # (d_model, heads, d_k, d_v), other fields, and what its reason says; nothing, where the formula is right.
 EDGES: dict[str, tuple[tuple[int, int, int, int], dict[str, Any], str]] = {
     "constants of an untied table pass through values": (
-        (1, 2, 3, 2), {**QKV, "d_ff": 2, "vocabulary": 17}, "constants pass through values"),
+        (1, 2, 3, 2), {**QKV, "d_ff": 2, "vocabulary": 17}, "constants pass"),
     "constants of a tied table do not": ((2, 2, 1, 2), {**QKV, "vocabulary": 11, "tied": True, "head_bias": True}, ""),
     "a latent of one channel without ε": (
         (4, 2, 4, 2), {**ONE_LATENT, "latent": Latent(1, 2, 2), "epsilon": 0.0}, "a latent of one channel"),
     "a latent of one channel with ε": ((4, 2, 4, 2), {**ONE_LATENT, "latent": Latent(1, 2, 2)}, ""),
     "a network reads one channel of a chain": (
-        (2, 3, 1, 1), {**CHAIN, "key_bias": True, "groups": 1, "d_ff": 1, "vocabulary": 7, "context": 2}, "narrow"),
+        (2, 3, 1, 1), {**CHAIN, "key_bias": True, "groups": 1, "d_ff": 1, "vocabulary": 0, "context": 2}, "narrow"),
     "parallel layers of a chain that together fill the stream": (
         (3, 2, 1, 1),
         {**CHAIN, "value_bias": True, "groups": 1, "d_ff": 1, "vocabulary": 7, "placement": "parallel", "norm": "layer",
@@ -85,6 +85,34 @@ EDGES |= {
         ("which a mask tells by position", (2, 1, 1, 1), {"vocabulary": 3, "causal": True, "context": 5}, False),
         ("which a norm does not let through", (3, 1, 1, 1), {"vocabulary": 17, "norm": "rms"}, False),
     ]
+}  # fmt: skip
+
+NORMED: dict[str, Any] = {"qk_norm": True, "d_ff": 0}
+EDGES |= {
+    f"normed heads, {name}": (sizes, {**NORMED, **fields}, "the forms" if few else "")
+    for name, sizes, fields, few in [
+        ("as many tokens as forms and their number", (3, 1, 3, 1), {"vocabulary": 6}, True),
+        ("as many as forms without ε", (3, 1, 3, 1), {"vocabulary": 6, "epsilon": 0.0}, False),
+        ("directions of two channels", (4, 1, 2, 1), {"vocabulary": 6, "epsilon": 0.0}, True),
+        ("directions that tokens fix", (4, 1, 2, 1), {"vocabulary": 7, "epsilon": 0.0}, False),
+        ("maps that a constant in the keys joins", (3, 1, 2, 1), {"vocabulary": 5}, True),
+        ("one norm across two heads", (4, 2, 2, 1), {"vocabulary": 6, "qk_norm_across": True}, True),
+        ("one norm across two heads, tokens enough", (4, 2, 2, 1), {"vocabulary": 7, "qk_norm_across": True}, False),
+        ("gains beside a rotation", (4, 1, 4, 1), {"vocabulary": 6, "rotary": Rotary((0.23,), 2)}, True),
+        ("a rotation, tokens enough", (4, 1, 4, 1), {"vocabulary": 7, "rotary": Rotary((0.23,), 2)}, False),
+    ]
+}
+TWO: dict[str, Any] = {"norm": "layer", "embedding_norm": True, "d_ff": 2, "vocabulary": 0}
+EDGES |= {
+    "an embedding norm that LayerNorms alone read": ((2, 1, 1, 1), {**TWO, "final_norm": True}, "one direction"),
+    "an embedding norm that is an output too": ((2, 1, 1, 1), TWO, ""),
+    "a table's constant passes through values to another space": (
+        (4, 2, 2, 3),
+        {"d_ff": 5, "vocabulary": 17, "residual": False, "query_bias": True, "ff_bias": True},
+        "constants pass",
+    ),
+    "constants that every query shows do not": (
+        (4, 2, 2, 3), {"d_ff": 5, "vocabulary": 17, "value_bias": True}, ""),
 }  # fmt: skip
 
 
