@@ -74,7 +74,7 @@ def _values_take_constants(a: Architecture) -> bool:
     if a.norm != "none" or a.output_bias or a.attention != "softmax" or a.latent is not None:
         return False
     tables = a.is_model and (not a.tied or a.position_table or a.token_types > 0)
-    room = _borne_by_scores(a) and (tables or a.layers > 1)
+    room = _borne_by_scores(a) > 0 and (tables or a.layers > 1)
     if a.value_bias:
         return room or a.head_transform
     return not a.residual and room and (a.ff_bias or a.head_bias or a.head_transform)
