@@ -22,8 +22,8 @@ def tokens_leave_forms(a: Architecture) -> bool:
     seen = seen_by_readers(a, graph)
     query, key = (min(a.vocabulary, seen[m.weight].linear + seen[m.weight].constant) for m in (sub.query, sub.key))
     n, together = a.d_k, a.heads if a.qk_norm_across else 1
-    forms, numbers = together * n * (n + 1) // 2, a.vocabulary - (not a.epsilon_is_zero)
-    if sub.rotary is None and numbers < forms:
+    forms, numbers = n * (n + 1) // 2, a.vocabulary - (not a.epsilon_is_zero)
+    if sub.rotary is None and numbers < together * forms:
         return True
     if a.epsilon_is_zero and together * n * max(query, key) - 1 > a.vocabulary * (together * n - 1):
         return True  # each token fixes a direction alone
@@ -34,5 +34,6 @@ def tokens_leave_forms(a: Architecture) -> bool:
     bases = a.groups * (n * n if sub.rotary is None else sub.rotary.commutant_dimension)
     gains = heads * n - a.groups * factors if a.qk_norm_across else 2 * n - factors
     constants = a.groups * len(unseen_key_channels(a.replace(qk_norm=False, qk_norm_across=False), sub.rotary))
-    by_forms = bases + gains > heads * min(n * (n + 1) // 2, numbers)
+    norms = (a.heads, a.groups) if a.qk_norm_across else (1,) * heads
+    by_forms = bases + gains > sum(min(size * forms, numbers) for size in norms)
     return by_forms or maps + bases + gains + constants >= heads * n * a.vocabulary
