@@ -5,8 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 from symgauge.architecture import Architecture, Experts, Latent, Rotary
+from symgauge.model_graph import graph_of
 from symgauge.symmetries.degenerate import DegenerateCase
 from symgauge.symmetries.examples import ATTENTION, BLOCK, LATENT, RMS
+from symgauge.symmetries.spaces import opened_by, spaces
 
 UNCHOSEN_EXPERT = "an expert may never be chosen, and is then free"
 
@@ -31,9 +33,16 @@ def _norm_over_one_direction(a: Architecture) -> bool:
         return False
     network = a.d_ff > 0 or a.experts is not None
     outputs = a.placement in ("sandwich", "output") and (a.final_norm or network)
-    normed_twice = a.embedding_norm and not a.residual
+    normed_twice = a.embedding_norm and _only_norms_see(a)
     gain_by_its_sum = a.norm == "layer" and (a.placement == "post" or outputs or normed_twice)
     return directions == 0 or a.epsilon_is_zero or gain_by_its_sum or (a.embedding_norm and a.tied)
+
+
+def _only_norms_see(a: Architecture) -> bool:
+    """Whether nothing but LayerNorms reads what the embedding norm writes."""
+    graph = graph_of(a)
+    opened = None if graph.embedding_norm is None else opened_by(spaces(a, graph), graph.embedding_norm)
+    return opened is not None and opened.centred(0)
 
 
 DEGENERATE_CASES = (

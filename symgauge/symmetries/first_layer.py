@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from sympy import Expr
 
 from symgauge.architecture import Architecture
-from symgauge.model_graph import Attention, graph_of
+from symgauge.model_graph import graph_of
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.degenerate import DegenerateCase
 from symgauge.symmetries.examples import LATENT, PRE_LN, RMS
-from symgauge.symmetries.linear_attention import tokens_tell_keys_from_values
-from symgauge.symmetries.seen import seen_by_readers
+from symgauge.symmetries.linear_attention import heads_write_what_they_read, tokens_tell_keys_from_values
+from symgauge.symmetries.normed_heads import tokens_leave_forms
 
 
 @dataclass(frozen=True)
@@ -108,17 +108,6 @@ def _network(a: Architecture) -> int:
     return hidden * ((3 if a.gated else 2) * a.d_model + 1)
 
 
-def _few_tokens_for_normed_heads(a: Architecture) -> bool:
-    """Maps of queries and keys, gains and a scale, against what a token shows of its normed query and key."""
-    graph = graph_of(a)
-    sub = next(graph.sublayers())
-    if not _tables_alone(a) or not a.qk_norm or not isinstance(sub, Attention):
-        return False
-    seen = seen_by_readers(a, graph)
-    rows = sum(seen[m.weight].linear + seen[m.weight].constant for m in (sub.query, sub.key))
-    return a.vocabulary * (a.d_k + 1) < a.d_k * (rows + 1) + 1
-
-
 def _few_inputs(a: Architecture) -> bool:
     """Whether all that tokens can show, logits at every context, are hardly more numbers than there are parameters."""
     span = a.context
@@ -149,6 +138,7 @@ _NORMED_HEADS = Architecture(
 )  # fmt: skip
 _FEW_CONTEXTS = Architecture(2, 2, 5, 2, d_ff=5, vocabulary=4, context=5, windows=(2,), query_bias=True, head_bias=True)
 _LINEAR = RMS.replace(attention="linear", d_k=1, d_v=1, rotary=None)
+_UNMASKED = Architecture(d_model=3, heads=1, d_k=1, d_v=1, vocabulary=5, context=3, attention="linear", causal=False)
 _NORMED_TABLE = RMS.replace(d_model=5, d_ff=0, gated=False, embedding_norm=True, final_norm=False, tied=True)
 _PARALLEL = PRE_LN.replace(placement="parallel", position_table=False, d_ff=2)
 
@@ -204,7 +194,7 @@ DEGENERATE_CASES = (
     ),
     DegenerateCase(
         "tokens are too few to fix the forms that query and key norms of a first layer see",
-        _few_tokens_for_normed_heads,
+        tokens_leave_forms,
         example=_NORMED_HEADS.replace(vocabulary=7),
         beside=_NORMED_HEADS.replace(vocabulary=13),
     ),
@@ -230,6 +220,12 @@ DEGENERATE_CASES = (
         lambda a: _tables_alone(a) and not tokens_tell_keys_from_values(a),
         example=_LINEAR.replace(vocabulary=6),
         beside=_LINEAR.replace(vocabulary=9),
+    ),
+    DegenerateCase(
+        "without softmax and mask heads can write a multiple of each token's own vector, which the table then lacks",
+        heads_write_what_they_read,
+        example=_UNMASKED,
+        beside=_UNMASKED.replace(vocabulary=6),
     ),
 )
 """What tokens that are too few, or a norm over their table alone, leave free besides."""

@@ -14,8 +14,10 @@ from symgauge.model_graph import ModelGraph, Norm
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles
 from symgauge.symmetries.constants import moved, reading, take_back
-from symgauge.symmetries.elements import differences, inverse
+from symgauge.symmetries.elements import differences, identity, inverse
 from symgauge.symmetries.space import Constant, Moment, Reader, Space
+from symgauge.symmetries.spaces import written_scale
+from symgauge.symmetries.value_constants import stacked_output
 
 
 @dataclass
@@ -37,11 +39,15 @@ class Gap:
         source = self.space.source
         return source if self.opening and source is not None and source.kind == "layer" else None
 
-    def readers(self) -> Iterator[tuple[Reader, Norm | None]]:
-        """Readers in the gap, each with the norm it reads directly, if that helps."""
+    def by_moment(self) -> Iterator[tuple[Moment, list[tuple[Reader, Norm | None]]]]:
+        """Moments of the gap with their readers, each with the norm it reads directly, if that helps."""
         for position, moment in enumerate(self.moments):
-            for reader in moment.readers:
-                yield reader, (self.source if position == 0 and not reader.tied else None)
+            yield moment, [(r, self.source if position == 0 and not r.tied else None) for r in moment.readers]
+
+    def readers(self) -> Iterator[tuple[Reader, Norm | None]]:
+        """All readers in the gap."""
+        for _, readers in self.by_moment():
+            yield from readers
 
     def columns(self, reader: Reader) -> int:
         """Number of outputs of a reader (the vocabulary, if tied)."""
@@ -52,11 +58,21 @@ class Gap:
         return [
             reader
             for reader, norm in self.readers()
-            if norm is None and len(reader.columns) < self.columns(reader) and not self.indifferent(reader)
+            if norm is None and len(reader.columns) < self.columns(reader) and not self.unhindered(reader)
         ]
 
-    def indifferent(self, reader: Reader) -> bool:
-        return reader.router and self.a.experts is not None and self.a.experts.active == 1
+    def unhindered(self, reader: Reader) -> bool:
+        """Whether constants need not be taken back: a router that chooses one expert, values that hand them on."""
+        one_expert = reader.router and self.a.experts is not None and self.a.experts.active == 1
+        return one_expert or reader.onward is not None
+
+    def handed_on(self, roles: Roles, moment: Moment, c: Tensor) -> Tensor:
+        """Constants (n, d) that the space has in the next moment: ``c`` and what values make of it."""
+        for reader in moment.readers:
+            if reader.onward is not None:
+                values = c @ torch.cat(list(roles[reader.weight]), dim=1)
+                c = c + values @ stacked_output(self.a, roles, reader.onward) * written_scale(self.a)
+        return c
 
     def blocked(self, reader: Reader) -> tuple[int, Expr]:
         """How many columns of a reader cannot bear a constant, in numbers and letters."""
@@ -89,7 +105,11 @@ class Gap:
         if not obstacles:
             return x
         # c must vanish on the blocked columns: solve for its first entries.
-        seen = torch.cat([self.blocked_matrix(roles, reader) for reader in obstacles], dim=1)
+        carried, blocked = identity(self.space.width, x), []
+        for moment in self.moments:
+            blocked += [carried @ self.blocked_matrix(roles, r) for r in moment.readers if r in obstacles]
+            carried = self.handed_on(roles, moment, carried)
+        seen = torch.cat(blocked, dim=1)
         rank = seen.shape[1]
         first = -(x.unsqueeze(0) @ seen[rank:]) @ inverse(seen[:rank])
         return torch.cat([first.squeeze(0), x])
@@ -105,10 +125,12 @@ class Gap:
     def act(self, roles: Roles, c: Tensor) -> dict[str, Tensor]:
         """Add c at the start of the gap, take it away at its end, and let the readers bear it."""
         now = dict(roles) if self.first is None else {**roles, **moved(roles, self.first, c)}
+        for moment, readers in self.by_moment():
+            for reader, norm in readers:
+                now |= self.bear(now, reader, norm, reading(roles, reader, c))
+            c = self.handed_on(roles, moment, c.unsqueeze(0)).squeeze(0)
         if self.then is not None:
             now |= moved(now, self.then, -c)
-        for reader, norm in self.readers():
-            now |= self.bear(now, reader, norm, reading(roles, reader, c))
         return {role: value for role, value in now.items() if value is not roles[role]}
 
     def bear(self, roles: Roles, reader: Reader, norm: Norm | None, constant: Tensor) -> dict[str, Tensor]:

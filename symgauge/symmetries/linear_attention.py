@@ -28,17 +28,45 @@ def _exceeds(a: Architecture, graph: ModelGraph, sub: Sublayer) -> bool:
         return False
     query, key, value, output = _functions(a, graph, sub)
     share = a.heads // a.groups
-    rank_b, rank_c = min(a.d_k, share * query, key), min(a.d_v, value, share * output)
-    scores = rank_b * (share * query + key - rank_b)
-    written = rank_c * (value + share * output - rank_c)
-    distances = 1 if sub.rotary is None else sum(1 + (c.kind == "complex") for c in sub.rotary.classes())
-    least = min(key, value)
-    form = distances * query * (key * value - least * (least - 1) // 2) * output
     mix = a.heads > 1 and a.d_k >= min(query, key) and a.d_v >= min(value, output)
     # As many heads as their outputs have numbers are one too many where rotations keep keys apart.
     shared = share > 1 and share - (sub.rotary is None) >= min(a.d_v * output, a.d_k * query)
-    # One group more than fills the form: so near to it heads are not told apart either.
-    return (a.groups + 1) * (scores + written - share**2) > form or mix or shared
+    # Without rotations one group more than fills the form: so near to it heads are not told apart either.
+    groups = a.groups + (sub.rotary is None)
+    return groups * _numbers_of_a_group(a, graph, sub) > _numbers_of_the_form(a, graph, sub) or mix or shared
+
+
+def _numbers_of_a_group(a: Architecture, graph: ModelGraph, sub: Attention) -> int:
+    query, key, value, output = _functions(a, graph, sub)
+    share = a.heads // a.groups
+    scores = [_product(share * query, channels, key) * parts for channels, parts in _turning_alike(a, sub)]
+    return sum(scores) + _product(value, a.d_v, share * output) - share**2
+
+
+def _numbers_of_the_form(a: Architecture, graph: ModelGraph, sub: Attention, seen: int | None = None) -> int:
+    """Numbers of the form that heads add up to; ``seen``: independent forms in keys and values, if not all."""
+    query, key, value, output = _functions(a, graph, sub)
+    seen = _symmetric(key, value) if seen is None else seen
+    return sum(parts for _, parts in _turning_alike(a, sub)) * query * seen * output
+
+
+def _symmetric(key: int, value: int) -> int:
+    """Numbers of a form in keys and values of one position, of which they share the smaller number of functions."""
+    least = min(key, value)
+    return key * value - least * (least - 1) // 2
+
+
+def _turning_alike(a: Architecture, sub: Attention) -> list[tuple[int, int]]:
+    """Channels whose rotations agree, a form of their own each: how many, and 2 for complex numbers (one per plane)."""
+    if sub.rotary is None:
+        return [(a.d_k, 1)]
+    return [(len(c.signs), 2) if c.kind == "complex" else (len(c.channels), 1) for c in sub.rotary.classes()]
+
+
+def _product(m: int, n: int, k: int) -> int:
+    """Numbers of a product of matrices (m, n) and (n, k)."""
+    rank = min(m, n, k)
+    return rank * (m + k - rank)
 
 
 def _functions(a: Architecture, graph: ModelGraph, sub: Attention) -> tuple[int, int, int, int]:
@@ -57,3 +85,28 @@ def tokens_tell_keys_from_values(a: Architecture) -> bool:
     _, key, value, _ = _functions(a, graph, sub)
     scale = 0 if a.qk_norm else 1
     return a.vocabulary * (a.d_k + a.d_v - 1) >= a.d_k * key + a.d_v * value - scale
+
+
+def heads_write_what_they_read(a: Architecture) -> bool:
+    """Whether heads can add a linear map S of each token's own vector to the stream, which the table then lacks.
+
+    A form in keys and values that is one on every token does it, if every query sees as many keys. S is free if it fits
+    into the form that all heads add up to, or if one head has numbers left for S in its own channels beside the
+    products K(y) V(y) of each token. With a tied table S is symmetric, so that a head's channels do not do.
+    """
+    graph = graph_of(a)
+    sub, branch = next(graph.sublayers()), graph.steps[0].branches[0]
+    normed = branch.input_norm is not None or branch.output_norm is not None or (a.tied and a.norm != "none")
+    if a.attention != "linear" or not isinstance(sub, Attention) or a.qk_norm or a.attention_softcap or normed:
+        return False
+    if not a.is_model or a.position_table or not a.residual or a.causal:
+        return False
+    _, key, value, _ = _functions(a, graph, sub)
+    seen = min(a.vocabulary, _symmetric(key, value))
+    still = sum(channels for channels, parts in _turning_alike(a, sub) if parts == 1)
+    if not still or (seen < a.vocabulary and min(key, value) <= a.d_model):
+        return False
+    maps = a.d_model * (a.d_model + 1) // 2 if a.tied else a.d_model**2
+    numbers = a.groups * _numbers_of_a_group(a, graph, sub)
+    alone = a.d_k * key + a.d_v * value - 1 + still * a.d_v
+    return numbers + maps > _numbers_of_the_form(a, graph, sub, seen) or (not a.tied and alone > seen * a.d_k * a.d_v)

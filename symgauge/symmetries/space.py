@@ -21,7 +21,8 @@ class Reader:
     """A linear map that reads a space, and how a constant added to its result can be taken back.
 
     ``columns`` are the output columns in which it can: through ``bias``; or ``through`` the heads' output map into the
-    ``sink`` (attention weights sum to one); or, with neither, because softmax does not see it.
+    ``sink`` (attention weights sum to one); or, with neither, because softmax does not see it. What goes ``onward``
+    through that map with no bias to take it is one more constant of the space that was read, a moment later.
     """
 
     weight: str
@@ -29,6 +30,7 @@ class Reader:
     bias: str | None = None
     through: str | None = None
     sink: Constant | None = None
+    onward: str | None = None
     tied: bool = False
     router: bool = False
 

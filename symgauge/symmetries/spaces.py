@@ -160,6 +160,8 @@ class _Tour:
                 value = self.biased(sublayer.value, a.d_v)
                 if value.bias is None and a.attention == "softmax" and sink is not None:
                     value = Reader(value.weight, tuple(range(a.d_v)), None, sublayer.output.weight, sink)
+                elif value.bias is None and a.attention == "softmax" and a.norm == "none" and a.residual:
+                    value = Reader(value.weight, onward=sublayer.output.weight)
                 return [query, key, value]
             case LatentAttention():
                 others = [Reader(m.weight) for m in sublayer.readers[:-1]]

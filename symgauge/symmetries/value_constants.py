@@ -19,14 +19,14 @@ def through_heads(a: Architecture, roles: Roles, output: str, value: Tensor) -> 
     return (heads @ weight.reshape(-1, weight.shape[-1])).squeeze(0)
 
 
-def stacked_output(a: Architecture, roles: Roles, sub: Attention) -> Tensor:
+def stacked_output(a: Architecture, roles: Roles, output: str) -> Tensor:
     """The map (g d_v, d_model) from constant values, one per group, to what the heads write."""
-    return roles[sub.output.weight].reshape(a.groups, -1, a.d_v, a.d_model).sum(1).reshape(-1, a.d_model)
+    return roles[output].reshape(a.groups, -1, a.d_v, a.d_model).sum(1).reshape(-1, a.d_model)
 
 
 def written_by(a: Architecture, roles: Roles, sub: Attention, vector: Tensor) -> Tensor:
     """The shortest constant values (g, d_v) that make the heads write a ``vector`` (1, d_model)."""
-    rows = stacked_output(a, roles, sub)
+    rows = stacked_output(a, roles, sub.output.weight)
     return ((vector @ inverse(rows.mT @ rows)) @ rows.mT).reshape(a.groups, a.d_v)
 
 

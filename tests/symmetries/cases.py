@@ -104,6 +104,10 @@ _CASES: dict[str, dict[str, Any]] = {
     "blocks-scaled": {**BIASED_VALUES, "value_bias": False, "groups": 2, **SCALED},
     "gpt2-scaled": {**GPT2, "tied": True, "head_bias": True, **SCALED},
     "no-norm-scaled": {**SIZES, **BIASES, "output_bias": False, **SCALED},
+    "no-norm-handed-on": {
+        **SIZES, **SCALED, "layers": 1, "groups": 2, "query_bias": True, "ff_bias": True, "position_table": True,
+    },
+    "no-norm-handed-on-twice": {**SIZES, "d_model": 7, "heads": 2, "groups": 1, "d_k": 1, "d_ff": 0, "head_bias": True},
     "few-tokens": {**SIZES, "groups": 2, "vocabulary": 8, "activation": "relu"},
 }  # fmt: skip
 ARCHITECTURES = {name: Architecture(**fields, name=name) for name, fields in _CASES.items()}

@@ -47,6 +47,9 @@ CASES: list[tuple[str, dict[str, Any], Output]] = [
     ("granite", {**c.LLAMA, **c.BIASES, **SMALL, "rotary": TURNING, **c.SCALED}, "logits"),
     ("mixtral", {**c.LLAMA, **SMALL, "rotary": TURNING, "experts": c.Experts(3, 2, 3)}, "logits"),
     ("layernorm-mixture", {**c.GPT2, **SMALL, "norm_offset": False, "experts": c.Experts(2, 2, 3)}, "logits"),
+    ("no-norm-handed-on", {**c.SIZES, **SMALL, "query_bias": True, "ff_bias": True}, "logits"),
+    ("no-norm-handed-on-twice", {**c.SIZES, **SMALL, "d_model": 5, "d_k": 1, "d_ff": 0, "layers": 2, "head_bias": True},
+     "logits"),
     ("no-norm-mixture", {**c.SIZES, **c.BIASES, **SMALL, "experts": c.Experts(3, 2, 3)}, "logits"),
     ("deepseek", {**c.LLAMA, **SMALL, "rotary": TURNING, "d_k": 4, "latent": c.Latent(3, 3, 2)}, "logits"),
 ]  # fmt: skip

@@ -23,13 +23,13 @@ CHAIN: dict[str, Any] = {"residual": False, "query_bias": True, "ff_bias": True}
 # (d_model, heads, d_k, d_v), other fields, and what its reason says; nothing, where the formula is right.
 EDGES: dict[str, tuple[tuple[int, int, int, int], dict[str, Any], str]] = {
     "constants of an untied table pass through values": (
-        (1, 2, 3, 2), {**QKV, "d_ff": 2, "vocabulary": 17}, "constants pass through values"),
+        (1, 2, 3, 2), {**QKV, "d_ff": 2, "vocabulary": 17}, "constants pass"),
     "constants of a tied table do not": ((2, 2, 1, 2), {**QKV, "vocabulary": 11, "tied": True, "head_bias": True}, ""),
     "a latent of one channel without ε": (
         (4, 2, 4, 2), {**ONE_LATENT, "latent": Latent(1, 2, 2), "epsilon": 0.0}, "a latent of one channel"),
     "a latent of one channel with ε": ((4, 2, 4, 2), {**ONE_LATENT, "latent": Latent(1, 2, 2)}, ""),
     "a network reads one channel of a chain": (
-        (2, 3, 1, 1), {**CHAIN, "key_bias": True, "groups": 1, "d_ff": 1, "vocabulary": 7, "context": 2}, "narrow"),
+        (2, 3, 1, 1), {**CHAIN, "key_bias": True, "groups": 1, "d_ff": 1, "vocabulary": 0, "context": 2}, "narrow"),
     "parallel layers of a chain that together fill the stream": (
         (3, 2, 1, 1),
         {**CHAIN, "value_bias": True, "groups": 1, "d_ff": 1, "vocabulary": 7, "placement": "parallel", "norm": "layer",
@@ -56,12 +56,63 @@ EDGES: dict[str, tuple[tuple[int, int, int, int], dict[str, Any], str]] = {
     "a tied stream that a norm with an offset writes": (
         (4, 2, 3, 3), {**NORMED_TABLE, "groups": 1, "vocabulary": 13, "context": 2, "attention": "linear",
                        "query_bias": True, "key_bias": True}, ""),
+    "rotated heads that fill their form": (
+        (2, 3, 4, 1), {"rotary": Rotary((0.23,), 2), "attention": "linear", "causal": False, "residual": False}, ""),
+    "rotated heads that exceed their form": (
+        (2, 4, 3, 1), {"rotary": Rotary((0.23,), 1), "attention": "linear", "causal": False, "residual": False},
+        "without softmax heads are more"),
     "linear heads that nearly fill their form": (
         (2, 2, 1, 1),
         {"layers": 2, "d_ff": 2, "vocabulary": 17, "context": 2, "attention": "linear", "value_bias": True,
          "ff_bias": True, "gated": True, "activation": "silu", "norm": "layer", "norm_offset": True,
          "head_transform": True},
         "without softmax heads are more"),
+}  # fmt: skip
+
+UNMASKED: dict[str, Any] = {"attention": "linear", "causal": False}
+TURNED: dict[str, Any] = {"rotary": Rotary((0.23,), 1)}
+EDGES |= {
+    f"a multiple of each token's own vector, {name}": (sizes, {**UNMASKED, **fields}, "own vector" if free else "")
+    for name, sizes, fields, free in [
+        ("one head's channels", (3, 1, 2, 1), {"vocabulary": 4}, True),
+        ("that five tokens hold", (3, 1, 2, 1), {"vocabulary": 5}, False),
+        ("all heads together", (3, 2, 2, 2), {"vocabulary": 4}, True),
+        ("one where constants are read", (2, 2, 1, 1), {"vocabulary": 5, "key_bias": True, "value_bias": True}, True),
+        ("keys alone read constants", (2, 1, 1, 1), {"vocabulary": 5, "key_bias": True}, False),
+        ("heads with rotations fill the form", (2, 3, 3, 1), {"vocabulary": 3, **TURNED}, True),
+        ("maps of a tied table fit no more", (2, 3, 3, 1), {"vocabulary": 3, **TURNED, "tied": True}, False),
+        ("a head's channels have no symmetric map", (3, 1, 1, 1), {"vocabulary": 5, "tied": True}, False),
+        ("which a mask tells by position", (2, 1, 1, 1), {"vocabulary": 3, "causal": True, "context": 5}, False),
+        ("which a norm does not let through", (3, 1, 1, 1), {"vocabulary": 17, "norm": "rms"}, False),
+    ]
+}  # fmt: skip
+
+NORMED: dict[str, Any] = {"qk_norm": True, "d_ff": 0}
+EDGES |= {
+    f"normed heads, {name}": (sizes, {**NORMED, **fields}, "the forms" if few else "")
+    for name, sizes, fields, few in [
+        ("as many tokens as forms and their number", (3, 1, 3, 1), {"vocabulary": 6}, True),
+        ("as many as forms without ε", (3, 1, 3, 1), {"vocabulary": 6, "epsilon": 0.0}, False),
+        ("directions of two channels", (4, 1, 2, 1), {"vocabulary": 6, "epsilon": 0.0}, True),
+        ("directions that tokens fix", (4, 1, 2, 1), {"vocabulary": 7, "epsilon": 0.0}, False),
+        ("maps that a constant in the keys joins", (3, 1, 2, 1), {"vocabulary": 5}, True),
+        ("one norm across two heads", (4, 2, 2, 1), {"vocabulary": 6, "qk_norm_across": True}, True),
+        ("one norm across two heads, tokens enough", (4, 2, 2, 1), {"vocabulary": 7, "qk_norm_across": True}, False),
+        ("gains beside a rotation", (4, 1, 4, 1), {"vocabulary": 6, "rotary": Rotary((0.23,), 2)}, True),
+        ("a rotation, tokens enough", (4, 1, 4, 1), {"vocabulary": 7, "rotary": Rotary((0.23,), 2)}, False),
+    ]
+}
+TWO: dict[str, Any] = {"norm": "layer", "embedding_norm": True, "d_ff": 2, "vocabulary": 0}
+EDGES |= {
+    "an embedding norm that LayerNorms alone read": ((2, 1, 1, 1), {**TWO, "final_norm": True}, "one direction"),
+    "an embedding norm that is an output too": ((2, 1, 1, 1), TWO, ""),
+    "a table's constant passes through values to another space": (
+        (4, 2, 2, 3),
+        {"d_ff": 5, "vocabulary": 17, "residual": False, "query_bias": True, "ff_bias": True},
+        "constants pass",
+    ),
+    "constants that every query shows do not": (
+        (4, 2, 2, 3), {"d_ff": 5, "vocabulary": 17, "value_bias": True}, ""),
 }  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from symgauge.symmetries.degenerate import DegenerateCase
 from symgauge.symmetries.elements import shifts
 from symgauge.symmetries.examples import BLOCK, PLAIN, PRE_LN
 from symgauge.symmetries.gaps import Gap, gaps, open_gap
+from symgauge.symmetries.softmax import unseen_key_channels
 from symgauge.symmetries.spaces import spaces, written_scale
 from symgauge.symmetries.value_constants import through_heads
 
@@ -68,12 +69,22 @@ class SuccessiveBiasShift(_GapFamily):
         return False
 
 
-def _constants_pass(a: Architecture) -> bool:
-    if a.norm != "none" or a.output_bias:
+def _values_take_constants(a: Architecture) -> bool:
+    """Whether a value bias can add or take a constant, or values hand one on to another space."""
+    if a.norm != "none" or a.output_bias or a.attention != "softmax" or a.latent is not None:
         return False
     tables = a.is_model and (not a.tied or a.position_table or a.token_types > 0)
-    from_a_table = tables and a.query_bias and a.value_bias and a.attention == "softmax"
-    return from_a_table or ((a.value_bias or a.ff_bias) and (a.layers > 1 or a.head_transform))
+    room = _borne_by_scores(a) > 0 and (tables or a.layers > 1)
+    if a.value_bias:
+        return room or a.head_transform
+    return not a.residual and room and (a.ff_bias or a.head_bias or a.head_transform)
+
+
+def _borne_by_scores(a: Architecture) -> int:
+    """Dimension of the constants that no query and no key of some layer shows."""
+    queries = 0 if a.query_bias else a.heads * a.d_k
+    seen = 0 if a.key_bias else min(a.d_k - len(unseen_key_channels(a, rotary)) for rotary in a.encodings)
+    return max(0, a.d_model - queries - a.groups * seen)
 
 
 def _offset_reaches_the_head(a: Architecture) -> bool:
@@ -108,10 +119,10 @@ class SuccessiveValueBiasShift(Symmetry):
     example = PLAIN.replace(value_bias=True, ff_bias=True)
     degenerate_cases = (
         DegenerateCase(
-            "without norms and output biases, constants pass through values into the next bias",
-            _constants_pass,
-            example=PLAIN.replace(d_k=1, layers=2, ff_bias=True),
-            beside=PLAIN.replace(d_k=1, layers=2, ff_bias=True, output_bias=True),
+            "without norms and output biases, constants pass between a value bias and the next or the last bias",
+            _values_take_constants,
+            example=PLAIN.replace(d_k=1, layers=2, value_bias=True),
+            beside=PLAIN.replace(d_k=1, layers=2, value_bias=True, output_bias=True),
         ),
         DegenerateCase(
             "on a Post-LN stream without output biases a LayerNorm's offset takes back what values make of it",

@@ -72,7 +72,7 @@ class ValueBias(Symmetry):
         count = max(0, a.groups * a.d_v - rank)
 
         def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
-            rows = stacked_output(a, roles, sub)
+            rows = stacked_output(a, roles, sub.output.weight)
             seen = rows @ differences(a.d_model, rows) if unseen else rows
             first = -(x.reshape(1, -1) @ seen[rank:]) @ inverse(seen[:rank])
             return with_values(roles, sub, norm, torch.cat([first.squeeze(0), x]).reshape(a.groups, a.d_v))

@@ -62,7 +62,7 @@ class ValueMeanShift(Symmetry):
             c = x * torch.ones(a.d_model, dtype=x.dtype, device=x.device)
             changed = gap.act(roles, c)
             for sub, norm, sign in writers:
-                rows = stacked_output(a, roles, sub) * written_scale(a)
+                rows = stacked_output(a, roles, sub.output.weight) * written_scale(a)
                 t = (sign * c.unsqueeze(0) @ inverse(rows.mT @ rows)) @ rows.mT  # the shortest t with t W_O = ±c
                 changed |= with_values(roles, sub, norm, t.reshape(a.groups, a.d_v))
             return changed
