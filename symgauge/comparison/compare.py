@@ -19,6 +19,9 @@ from symgauge.comparison.result import Comparison, Verdict
 from symgauge.comparison.scene import Scene, scene_of
 from symgauge.comparison.sides import Side, two_sides
 from symgauge.comparison.solving import solve
+from symgauge.comparison.undescribed import compare_by_name
+from symgauge.errors import UnsupportedModel
+from symgauge.exact.probes import Inputs
 
 Source = str | Path | nn.Module | Mapping[str, Tensor] | Checkpoint
 _LADDER = 2 * 10**8
@@ -27,7 +30,8 @@ _LADDER = 2 * 10**8
 
 def compare(
     first: Source, second: Source, *, config: Mapping[str, Any] | None = None, tokens: Tensor | None = None,
-    function: bool = True, seed: int = 0, progress: Callable[[str, float], None] | None = None,
+    inputs: Inputs | None = None, function: bool = True, seed: int = 0,
+    progress: Callable[[str, float], None] | None = None,
 ) -> Comparison:  # fmt: skip
     """Whether two checkpoints are one function up to the symmetries of their architecture, and by which element.
 
@@ -38,10 +42,14 @@ def compare(
     Args:
         first, second: what :func:`symgauge.checkpoints.open_checkpoint` opens.
         config: fields of a ``config.json``, for checkpoints without one; that of the other is taken otherwise.
+        inputs: what modules take that are no models of ``transformers``, which say so themselves.
         function: whether to run the models; without it tensors alone decide.
 
+    Of a model that no family describes, tensors are paired by name, and no element is looked for.
+
     Raises :class:`InvalidInput` for what is no checkpoint, has entries that are not finite, or has another
-    architecture; :class:`UnsupportedModel` for families without an adapter.
+    architecture; :class:`Undecided` where tensors differ of a model that no family describes, and running the two does
+    not settle what that means.
 
     Example:
         >>> import symgauge
@@ -57,7 +65,17 @@ def compare(
     opened = [open_checkpoint(source) for source in (first, second)]
     configs = [dict(config) if config is not None else one.config for one in opened]
     shared = configs[0] or configs[1]
-    models = [stored_model(one, its or shared) for one, its in zip(opened, configs, strict=True)]
+    try:
+        models = None if shared is None else [
+            stored_model(one, its or shared) for one, its in zip(opened, configs, strict=True)
+        ]  # fmt: skip
+    except UnsupportedModel:
+        models = None
+    if models is None:
+        return compare_by_name(
+            (first, second), (opened[0], opened[1]), (configs[0], configs[1]), inputs=inputs, tokens=tokens,
+            function=function, seed=seed, progress=progress,
+        )  # fmt: skip
     a, b, computed = two_sides(*models)
     ids = tokens_for(a, tokens, seed) if function and a.architecture.is_model else None
     judge, element = Judge(a, b, anatomy(a)), Element()

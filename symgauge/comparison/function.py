@@ -41,6 +41,8 @@ class FunctionCheck:
     exact: float
     float32: float | None = None
     float64: float | None = None
+    of: str = "tokens"
+    """What ``tokens`` counts."""
 
     @property
     def equal(self) -> bool:

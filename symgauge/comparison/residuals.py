@@ -125,13 +125,7 @@ class Judge:
 
     def alone(self, name: str, mine: Tensor, theirs: Tensor) -> Residual:
         """The residual of a tensor that no element moves."""
-        both = [precision_of(x, s.model.checkpoint.dtype(name)) for x, s in ((mine, self.a), (theirs, self.b))]
-        exact = SAFETY * max(p.unit for p in both) * max(_length(theirs), 4) ** 0.5
-        stored = SAFETY * max((p.noise for p in both if p.low), default=0.0)
-        value = float(torch.linalg.vector_norm(mine - theirs) / torch.linalg.vector_norm(theirs).clamp_min(1e-300))
-        fits = value <= exact and not stands_out(mine - theirs, theirs, exact)
-        level: Level = "exact" if fits else "stored" if value <= stored else "unexplained"
-        return Residual(name, name, value, exact, stored, max(both, key=lambda p: p.noise).name, level)
+        return unmoved(name, mine, theirs, *(s.model.checkpoint.dtype(name) for s in (self.a, self.b)))
 
     def of_piece(self, piece: Piece, moved: Normal, target: Normal, amplified: dict[str, float]) -> list[Residual]:
         """The residuals of a piece, in the order in which a token meets its tensors."""
@@ -177,4 +171,25 @@ class Judge:
 
 def _length(x: Tensor) -> int:
     """Terms of the sums that made a tensor."""
-    return max(x.shape[-2:]) if x.dim() > 1 else len(x)
+    return max(x.shape[-2:]) if x.dim() > 1 else x.numel()
+
+
+def unmoved(name: str, mine: Tensor, theirs: Tensor, *dtypes: str) -> Residual:
+    """The residual of a tensor of one name in both, stored in these dtypes, that should be the same."""
+    both = [precision_of(x, dtype) for x, dtype in zip((mine, theirs), dtypes, strict=True)]
+    exact = arithmetic(theirs, *both)
+    stored = min(SAFETY * max((p.noise for p in both if p.low), default=0.0), _MOST)
+    difference = mine - theirs
+    size = float(torch.linalg.vector_norm(theirs)) or float(torch.linalg.vector_norm(mine)) or 1.0
+    value = float(torch.linalg.vector_norm(difference)) / size
+    level: Level = "unexplained"
+    if value <= exact and not stands_out(difference, theirs, exact):
+        level = "exact"
+    elif value <= stored and looks_like_rounding(difference):
+        level = "stored"
+    return Residual(name, name, value, exact, stored, max(both, key=lambda p: p.noise).name, level)
+
+
+def arithmetic(tensor: Tensor, *precisions: Precision) -> float:
+    """What arithmetic as fine as the storage may leave of a tensor."""
+    return SAFETY * max(p.unit for p in precisions) * max(_length(tensor), 4) ** 0.5
