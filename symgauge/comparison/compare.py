@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from symgauge.checkpoints import Checkpoint, open_checkpoint, stored_model
-from symgauge.comparison.element import Element
+from symgauge.comparison.element import Element, kind_of
 from symgauge.comparison.function import FunctionCheck, check_function, tokens_for
 from symgauge.comparison.mistakes import diagnose
 from symgauge.comparison.pieces import anatomy
@@ -78,7 +78,7 @@ def compare(
         )  # fmt: skip
     a, b, computed = two_sides(*models)
     ids = tokens_for(a, tokens, seed) if function and a.architecture.is_model else None
-    judge, element = Judge(a, b, anatomy(a)), Element()
+    judge, element = Judge(a, b, anatomy(a)), Element(made_for=kind_of(a.architecture))
     residuals: list[Residual] = []
     steps = len(judge.anatomy.pieces) + 1
     with torch.no_grad():
