@@ -118,7 +118,7 @@ def _concluded(
     repeated, shows nothing of queries and keys."""
     broken = next((r for r in residuals if r.level == "unexplained"), None)
     lowest = max((r for r in residuals if r.level == "stored"), key=lambda r: r.stored, default=None)
-    notes = _notes(judge.a, judge.b)
+    notes = _notes(judge.a, judge.b, residuals)
     unties = judge.a.model.architecture.tied and not judge.b.model.architecture.tied
 
     def made(verdict: Verdict, tensor: str | None, reason: str) -> Comparison:
@@ -174,7 +174,17 @@ def _told(judge: Judge, fields: tuple[str, ...]) -> str:
     return "; ".join(short.get(name, f"{name} is {getattr(a, name)!r} and {getattr(b, name)!r}") for name in fields)
 
 
-def _notes(a: Side, b: Side) -> tuple[str, ...]:
+def _notes(a: Side, b: Side, residuals: list[Residual]) -> tuple[str, ...]:
     lacking = [name for name in b.model.others if name not in a.model.checkpoint]
     lacking += [name for name in a.model.others if name not in b.model.checkpoint]
-    return (f"not compared, for only one of the two has it: {', '.join(sorted(lacking)[:4])}",) if lacking else ()
+    found = [f"not compared, for only one of the two has it: {_some(lacking)}"] if lacking else []
+    if products := [r.tensor for r in residuals if r.of_product]:
+        found.append(
+            "heads of less rank than channels were compared by their products W_Q W_Kᵀ and W_V W_O, and no element "
+            f"takes one to the other: in {_some(products)}"
+        )
+    return tuple(found)
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(sorted(names)[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")

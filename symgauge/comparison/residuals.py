@@ -37,6 +37,8 @@ class Residual:
     precision: str
     level: Level
     inherited: float = 0.0
+    of_product: bool = False
+    """Whether some of its heads were compared by the product of two factors alone."""
 
     def as_dict(self) -> dict[str, object]:
         """Plain data."""

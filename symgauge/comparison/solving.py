@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -13,6 +14,7 @@ from symgauge.comparison.element import Element
 from symgauge.comparison.heads import amplification, attention_of, solve_heads
 from symgauge.comparison.neurons import feed_forward_of, match_rows, solve_neurons
 from symgauge.comparison.pieces import Anatomy, Normal, Piece, normal
+from symgauge.comparison.products import with_products
 from symgauge.comparison.residuals import Judge, Residual
 from symgauge.comparison.sides import Side
 from symgauge.comparison.stream import candidates, is_identity
@@ -188,14 +190,26 @@ def _attempt(
         moved = act(element, mine, piece, a)
     except IllConditioned:
         moved = mine
-    residuals = judge.of_piece(piece, moved, theirs, amplified)
-    plain = judge.of_piece(piece, mine, theirs, {})
+    residuals = _measured(judge, piece, moved, theirs, amplified)
+    plain = _measured(judge, piece, mine, theirs, {})
     if _unexplained(residuals) and _unexplained(plain) <= _unexplained(residuals):
         # What moves nothing explains as much; a matching of what does not correspond would only hide what differs.
         for name in element.tensors.keys() - before:
             del element.tensors[name]
         return mine, plain
     return moved, residuals
+
+
+def _measured(judge: Judge, piece: Piece, moved: Normal, theirs: Normal, amplified: dict[str, float]) -> list[Residual]:
+    """The residuals of a piece; by their products of heads that no element brings together, for want of rank."""
+    found = judge.of_piece(piece, moved, theirs, amplified)
+    if not _unexplained(found):
+        return found
+    moved, roles = with_products(judge, piece, moved, theirs)
+    if not roles:
+        return found
+    again = judge.of_piece(piece, moved, theirs, amplified)
+    return [replace(r, of_product=True) if r.role in roles else r for r in again]
 
 
 def _unexplained(residuals: list[Residual]) -> int:
