@@ -9,6 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from symgauge.checkpoints.rows import Rows
 from symgauge.comparison.heads import attention_of, into_roles
 from symgauge.comparison.pieces import Anatomy, Normal, Piece
 from symgauge.comparison.rounding import SAFETY, Precision, looks_like_rounding, precision_of, stands_out
@@ -70,7 +71,11 @@ class Judge:
             return None
         key = (id(side), side.model.parameter_of(source))
         if key not in self._known:
-            side.read(role)
+            rows = side.model.rows(source) if len(side.graph.shapes.get(role, ())) == 2 else None
+            if rows is None or rows.is_one:
+                side.read(role)
+            else:
+                self._known[key] = precision_of(rows, side.dtype(role))
         return self._known[key]
 
     def allowed(
@@ -100,15 +105,14 @@ class Judge:
         return max(exact, tiers[rounded_a][0])
 
     def residual(
-        self, role: str, moved: Tensor, target: Tensor, scale: float = 0.0, made_of: tuple[str, ...] = (),
+        self, role: str, moved: Tensor | Rows, target: Tensor | Rows, scale: float = 0.0, made_of: tuple[str, ...] = (),
         amplified: float = 1.0,
     ) -> Residual:  # fmt: skip
         """The residual of one role; ``made_of`` are further roles whose rounding enters."""
-        difference = moved - target
-        size = max(float(torch.linalg.vector_norm(target)), scale)
-        if size == 0:
-            size = float(torch.linalg.vector_norm(moved)) or 1.0
-        value = float(torch.linalg.vector_norm(difference)) / size
+        ours, theirs = Rows.of(moved), Rows.of(target)
+        difference = moved - target if isinstance(moved, Tensor) and isinstance(target, Tensor) else ours.minus(theirs)
+        size = max(theirs.norm(), scale) or ours.norm() or 1.0
+        value = Rows.of(difference).norm() / size
         exact, tiers = self.allowed(role, _length(target), made_of, own=target.dim() == 1)
         exact, stored, inherited = (min(amplified * x, _MOST) for x in (exact, *(x for x, _ in tiers)))
         # A that was rounded differs from its origin by all of its rounding; smaller differences have another cause.
@@ -171,7 +175,7 @@ class Judge:
         return Normal(roles, scale)
 
 
-def _length(x: Tensor) -> int:
+def _length(x: Tensor | Rows) -> int:
     """Terms of the sums that made a tensor."""
     return max(x.shape[-2:]) if x.dim() > 1 else x.numel()
 
