@@ -90,7 +90,8 @@ class Checkpoint:
 
     def _finite(self, name: str, tensor: Tensor) -> Tensor:
         found = tensor.to(torch.float64)
-        if not bool(torch.isfinite(found).all()):
+        # A sum is finite where all terms are, and quicker than to look at each.
+        if not bool(torch.isfinite(found.sum())) and not bool(torch.isfinite(found).all()):
             count = int((~torch.isfinite(found)).sum())
             raise InvalidFile(f"{self.source}: tensor {name!r} has {count:,} entries that are NaN or infinite")
         return found

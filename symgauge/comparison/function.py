@@ -16,6 +16,7 @@ from symgauge.comparison.pieces import Anatomy, Normal, bias_of, normal
 from symgauge.comparison.residuals import Residual
 from symgauge.comparison.rounding import SAFETY
 from symgauge.comparison.sides import Side
+from symgauge.comparison.unembedding import moved as moved_unembedding
 from symgauge.errors import InvalidInput
 from symgauge.model_graph import graph_of
 from symgauge.models.reference import Evaluation
@@ -102,7 +103,8 @@ class _Layer:
 
     def rows(self, role: str) -> Rows:
         if role not in self._tables:
-            self._tables[role] = self._rows(role).settled()
+            found = self._rows(role)
+            self._tables[role] = found if role == "token_table" else found.settled()
         return self._tables[role]
 
     def __call__(self, role: str) -> Tensor:
@@ -157,8 +159,7 @@ def check_function(
     ]
     layers = [mine, theirs]
     if ladder:
-        moved, read = _image(a, anatomy, element)
-        image = _Layer(read, lambda role: Rows.of(read(role).mT if role == "unembedding.weight" else read(role)))
+        moved, image = _image(a, anatomy, element)
         layers.append(image)
         runs += [_stages(s, r, ids, c) for c in (_to_float32, None) for s, r in ((a, mine), (moved, image))]
     t, count = element.tensors["stream"], len(a.graph.steps) + 2
@@ -193,7 +194,8 @@ def _shaken(sizes: Mapping[str, float]) -> Change:
     generator = torch.Generator().manual_seed(0)
 
     def change(role: str, x: Tensor) -> Tensor:
-        return x * (1 + sizes.get(role, 2.0**-47) * torch.randn(x.shape, generator=generator, dtype=x.dtype))
+        noise = torch.randn(x.shape, generator=generator, dtype=x.dtype)
+        return noise.mul_(sizes.get(role, 2.0**-47)).add_(1).mul_(x)
 
     return change
 
@@ -203,7 +205,7 @@ def _seen(stream: Tensor, anatomy: Anatomy) -> Tensor:
     return stream - stream.mean(-1, keepdim=True) if set(anatomy.tables) & anatomy.centred else stream
 
 
-def _image(side: Side, anatomy: Anatomy, element: Element) -> tuple[Side, Read]:
+def _image(side: Side, anatomy: Anatomy, element: Element) -> tuple[Side, _Layer]:
     """A's image under the element as a model of its own: gains one, offsets zero, a bias in every map."""
     fields = ("query_bias", "key_bias", "value_bias", "ff_bias", "head_bias")
     biased = {name: side.architecture.norm_offset or getattr(side.architecture, name) for name in fields}
@@ -228,4 +230,9 @@ def _image(side: Side, anatomy: Anatomy, element: Element) -> tuple[Side, Read]:
         found = cache[piece.name].roles.get(role)
         return torch.zeros(graph.shapes[role], dtype=torch.float64) if found is None else found
 
-    return dataclasses.replace(side, architecture=architecture, graph=graph), read
+    def rows(role: str) -> Rows:
+        if role == "token_table":
+            return side.rows(role).map(lambda x: x @ element.tensors["stream"])
+        return moved_unembedding(side, owners[role], element, anatomy.stream != "any")
+
+    return dataclasses.replace(side, architecture=architecture, graph=graph), _Layer(read, rows)

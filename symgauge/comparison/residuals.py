@@ -72,10 +72,10 @@ class Judge:
         key = (id(side), side.model.parameter_of(source))
         if key not in self._known:
             rows = side.model.rows(source) if len(side.graph.shapes.get(role, ())) == 2 else None
-            if rows is None or rows.is_one:
+            if rows is None:
                 side.read(role)
             else:
-                self._known[key] = precision_of(rows, side.dtype(role))
+                self._known[key] = precision_of(rows.settled(), side.dtype(role))
         return self._known[key]
 
     def allowed(

@@ -60,7 +60,7 @@ class Side:
         source = self.source(role)
         factor = self.factors.get(role, 1.0)
         found = None if source is None else self.model.rows(source)
-        if found is None or found.is_one:
+        if found is None:
             whole = self.read(role)
             return Rows.of(whole.mT if role == "unembedding.weight" else whole)
         return found if factor == 1 else found.map(lambda x: factor * x)

@@ -71,6 +71,8 @@ def note_tables(judge: Judge, element: Element) -> None:
     """Constants that went from one table to another, and what no LayerNorm sees of the rows."""
     t = element.tensors["stream"]
     for role in judge.anatomy.tables:
+        if role not in judge.anatomy.centred and len(judge.anatomy.tables) == 1:
+            continue
         theirs = judge.b.rows(role)
         difference = theirs.minus(_moved(judge.a.rows(role), t)).settled()
         if role in judge.anatomy.centred:
