@@ -16,7 +16,7 @@ from symgauge.comparison.mistakes import diagnose
 from symgauge.comparison.pieces import anatomy
 from symgauge.comparison.residuals import Judge, Residual
 from symgauge.comparison.result import Comparison, Verdict
-from symgauge.comparison.scene import Scene, scene_of
+from symgauge.comparison.scene import Scene, difference_of, scene_of
 from symgauge.comparison.sides import Side, two_sides
 from symgauge.comparison.solving import solve
 from symgauge.comparison.undescribed import compare_by_name
@@ -132,7 +132,7 @@ def _concluded(
             "equal", None, f"{same}, by none of the known symmetries: {broken.tensor} differs by {broken.value:.2g}"
         )
     if broken is not None:
-        found = diagnose(scene_of(judge, element, broken)) if broken.role in judge.b.graph.shapes else None
+        found = diagnose(difference_of(judge, element, broken)) if broken.role in judge.b.graph.shapes else None
         sentence = "it belongs to no part that has a gauge" if found is None else found.reason
         tensor = broken.tensor if found is None or found.tensor is None else found.tensor
         allowed = max(broken.exact, broken.stored)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -27,6 +27,15 @@ class Difference(ABC):
     residual: Residual
     allowed: float
     """‖prediction − B‖ / ‖B‖ that rounding may leave."""
+    chosen: Tensor | None = field(default=None, kw_only=True)
+    """Of a table too large to be looked at whole the rows that differ most, by their numbers."""
+    length: int = field(default=0, kw_only=True)
+    """How many rows that table has."""
+
+    @property
+    def share(self) -> float:
+        """Of the table's rows, those that are looked at."""
+        return 1.0 if self.chosen is None else len(self.chosen) / self.length
 
     @abstractmethod
     def expected(self) -> Tensor:

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
+from symgauge.checkpoints import rows as blocks
 from symgauge.comparison.acting import in_new_stream, moved_by
-from symgauge.comparison.difference import Difference
+from symgauge.comparison.difference import Difference, StoredDifference
 from symgauge.comparison.element import Element
 from symgauge.comparison.pieces import Normal, Piece, normal
 from symgauge.comparison.residuals import Judge, Residual
 from symgauge.comparison.solving import solve_normal
+from symgauge.comparison.unembedding import ROLE, folded
+from symgauge.comparison.unembedding import moved as moved_unembedding
 from symgauge.model_graph import Attention, FeedForward
 
 
@@ -107,6 +111,29 @@ class Scene(Difference):
 
 def _weights(s: Attention) -> list[str]:
     return [m.weight for m in (*s.readers, s.output)]
+
+
+def difference_of(judge: Judge, element: Element, residual: Residual) -> Difference:
+    """The scene of a role; of a table that is read in blocks, the rows in which it differs most."""
+    role, tables = residual.role, judge.anatomy.tables
+    if role not in (*tables, ROLE) or judge.b.rows(role).is_one:
+        return scene_of(judge, element, residual)
+    allowed, stream = max(residual.exact, residual.stored), element.tensors["stream"]
+    if role == ROLE:
+        piece = judge.anatomy.pieces[-1]
+        own = mine = moved_unembedding(judge.a, piece, element, judge.anatomy.stream != "any")
+        theirs = folded(judge.b, piece)
+    else:
+        own, theirs = judge.a.rows(role), judge.b.rows(role)
+        mine = own.map(lambda x: x @ stream)
+    sizes = theirs.minus(mine).per_row(lambda x: torch.linalg.vector_norm(x, dim=-1))
+    count = max(1, blocks.BLOCK * theirs.shape[0] // theirs.numel())
+    chosen = sizes.topk(min(count, len(sizes))).indices.sort().values
+    before, expected, found = (x.take(chosen) for x in (own, mine, theirs))
+    if role == ROLE:
+        return StoredDifference(residual, allowed, expected, found, chosen=chosen, length=len(sizes))
+    normals = (Normal({role: x}, {}) for x in (before, expected, found))
+    return Scene(residual, allowed, judge, element, None, *normals, chosen=chosen, length=len(sizes))
 
 
 def scene_of(judge: Judge, element: Element, residual: Residual) -> Scene:

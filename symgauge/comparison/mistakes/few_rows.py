@@ -21,13 +21,15 @@ def recognise(difference: Difference) -> Diagnosis | None:
         allowed = difference.allowed * float(found.square().mean().sqrt())
         wrong = sizes > max(1e-2 * float(sizes.max()), allowed)
         count, of = int(wrong.sum()), wrong.numel()
-        if not 0 < count <= max(2, _FEW * of) or count == of:
+        if not 0 < count <= max(2, _FEW * of) or count == of or (difference.chosen is not None and kind != "rows"):
             continue
         if not difference.explains(torch.where(wrong, found, expected)):
             continue
-        which = f"{count:,} of its {of:,} {kind}"
+        which = f"{count:,} of its {round(of / difference.share):,} {kind}"
         if kind == "rows" and count <= _NAMED:
-            which += f" ({', '.join(str(i) for i in wrong.flatten().nonzero().flatten().tolist())})"
+            numbers = wrong.flatten().nonzero().flatten()
+            numbers = numbers if difference.chosen is None else difference.chosen[numbers]
+            which += f" ({', '.join(map(str, numbers.tolist()))})"
         change = "differs" if count == 1 else "differ"
         before, after = (_rows(x, axes)[wrong.flatten()] for x in (expected, found))
         if count > 1 and _permuted(before, after, difference.allowed):
