@@ -176,6 +176,23 @@ def test_configurations_that_differ_make_nothing_equal(tmp_path):
     assert compare(model("olmo"), tmp_path).verdict == "different"
 
 
+def test_code_beside_a_configuration_is_not_run(tmp_path):
+    state = {name: x.contiguous() for name, x in own().state_dict().items()}
+    fields = {"model_type": "of_ones_own", "auto_map": {"AutoModel": "modeling.Own"}, "heads": 2}
+    for name, its, change in (("a", {}, ""), ("b", {}, ""), ("c", {"heads": 4}, ""), ("d", {}, "up.bias")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "modeling.py").write_text("raise SystemExit")
+        (tmp_path / name / "config.json").write_text(json.dumps(fields | its))
+        changed = {n: x + 1 if n == change else x for n, x in state.items()}
+        save_file(changed, tmp_path / name / "model.safetensors")
+    found = compare(tmp_path / "a", tmp_path / "b")
+    assert (found.verdict, "never run" in "".join(found.notes)) == ("equal", True)
+    with pytest.raises(symgauge.Undecided, match="configurations differ in heads"):
+        compare(tmp_path / "a", tmp_path / "c")
+    with pytest.raises(symgauge.Undecided, match=r"up\.bias differs"):
+        compare(tmp_path / "a", tmp_path / "d")
+
+
 def test_a_tied_tensor_that_is_stored_twice_and_differs_is_not_passed_over():
     state = model("mamba").state_dict()
     with pytest.raises(symgauge.Undecided, match=r"lm_head\.weight"):

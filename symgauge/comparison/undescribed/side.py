@@ -171,13 +171,13 @@ def computed_differently(a: Side, b: Side) -> list[str]:
 
     Raises :class:`InvalidInput` for two model types.
     """
-    if a.config is None or b.config is None:
+    one, two = (side.config.to_dict() if side.config is not None else side.checkpoint.config for side in (a, b))
+    if one is None or two is None:
         return []
-    if a.config.model_type != b.config.model_type:
+    if one.get("model_type") != two.get("model_type"):
         raise InvalidInput(
             f"{a.checkpoint.source} and {b.checkpoint.source} are two architectures, {a.kind} and {b.kind}, whose "
             "tensors do not correspond"
         )
-    one, two = a.config.to_dict(), b.config.to_dict()
     names = (name for name in {**one, **two} if name not in _IGNORED and not _TRAINING.fullmatch(name))
     return [name for name in names if one.get(name) != two.get(name)]
