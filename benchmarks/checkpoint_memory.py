@@ -146,7 +146,8 @@ def page(data: dict[str, Any]) -> str:
         "# Memory of the commands on checkpoints",
         "Peak resident memory of one process, on LLaMA folders in bfloat16 with the proportions of LLaMA-2-7B (width "
         "4,096) and few layers. Arithmetic is float64, so that a number read takes four times the "
-        "memory of one stored. What counts is the larger of a layer and the tables, and not how many layers there are.",
+        "memory of one stored. What counts is the larger of a layer and the tables, which compare reads a block of rows "
+        "at a time and other commands whole, and not how many layers there are.",
         md.table(["command", "width", "layers", "tokens", "one layer", "folder", "peak"], rows, right=[*range(1, 7)]),
         f"Made by {md.code(data['command'])} on {data['date']}; {machine}.",
     )
@@ -173,7 +174,7 @@ def record(rows: list[dict[str, Any]]) -> None:
     known = json.loads(file.read_text())["rows"] if file.exists() else []
     both = {(r["command"], r["width"], r["layers"], r["tokens"]): r for r in (*known, *rows)}
     data = {
-        "command": "python -m benchmarks.checkpoint_memory --work FOLDER --widths W,… --layers N,…",
+        "command": "python -m benchmarks.checkpoint_memory --work FOLDER --widths W,… --layers N,… --tokens V",
         "date": date.today().isoformat(), "environment": environment("cpu"), "rows": [*both.values()],
     }  # fmt: skip
     write_text(file, json.dumps(data, indent=1) + "\n")
