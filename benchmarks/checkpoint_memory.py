@@ -1,12 +1,12 @@
 """Measure how much memory the commands on checkpoints take, as a function of the size of one layer.
 
-    python -m benchmarks.checkpoint_memory --work FOLDER [--widths 1024,2048,4096] [--layers 2]
+    python -m benchmarks.checkpoint_memory --work FOLDER [--widths 1024,2048,4096] [--layers 2] [--tokens 32000]
 
 Two LLaMA folders are written in bfloat16 with the shapes of LLaMA-2-7B (width 4096: 32 heads of 128 channels, 11,008
-neurons, 32,000 tokens) or a part of its width, and few of its layers: random weights, and the same with heads and
-neurons renumbered. Each command runs in a process of its own, whose peak resident memory the kernel tells. Results are
-data in checkpoint-memory.json, from which the table in checkpoint-memory.md is written. A run replaces what is there
-for its own sizes and keeps the rest.
+neurons, 32,000 tokens or as many as are asked for) or a part of its width, and few of its layers: random weights, and
+the same with heads and neurons renumbered. Each command runs in a process of its own, whose peak resident memory the
+kernel tells. Results are data in checkpoint-memory.json, from which the table in checkpoint-memory.md is written. A run
+replaces what is there for its own sizes and keeps the rest.
 """
 
 from __future__ import annotations
@@ -30,13 +30,15 @@ from symgauge.experiments.environment import environment
 from symgauge.reporting import markdown as md
 
 HERE = Path(__file__).parent
-VOCABULARY, CHANNELS = 32000, 128
+CHANNELS = 128
 COMMANDS = {
-    "compare, tensors": ("compare", "A", "B", "--tensors-only"),
+    "compare, tensors": ("compare", "A", "B", "--tensors-only", "--element", "G"),
     "compare, with both functions": ("compare", "A", "B"),
+    "apply": ("apply", "A", "G", "--out", "M"),
     "audit": ("audit", "A", "--report", "audit.md"),
     "canonicalize": ("canonicalize", "A", "--out", "C"),
     "compress": ("compress", "A", "--out", "S"),
+    "expand": ("expand", "S", "--out", "E"),
 }
 _RUN = """
 import resource, sys
@@ -48,14 +50,14 @@ finally:
 """
 
 
-def sizes(width: int, layers: int) -> dict[str, Any]:
+def sizes(width: int, layers: int, tokens: int) -> dict[str, Any]:
     """A configuration of LLaMA-2-7B's proportions."""
     heads = width // CHANNELS
     return {
         "model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": width,
         "num_attention_heads": heads, "num_key_value_heads": heads, "num_hidden_layers": layers,
         "intermediate_size": width * 11008 // 4096,
-        "vocab_size": VOCABULARY, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "hidden_act": "silu",
+        "vocab_size": tokens, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "hidden_act": "silu",
         "max_position_embeddings": 4096, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
     }  # fmt: skip
 
@@ -63,12 +65,12 @@ def sizes(width: int, layers: int) -> dict[str, Any]:
 def shapes(c: dict[str, Any]) -> dict[str, tuple[int, ...]]:
     """Tensor → shape."""
     d, ff = c["hidden_size"], c["intermediate_size"]
-    found: dict[str, tuple[int, ...]] = {"model.embed_tokens.weight": (VOCABULARY, d)}
+    found: dict[str, tuple[int, ...]] = {"model.embed_tokens.weight": (c["vocab_size"], d)}
     for i in range(c["num_hidden_layers"]):
         parts = {f"self_attn.{x}_proj": (d, d) for x in "qkvo"} | {f"mlp.{x}_proj": (ff, d) for x in ("gate", "up")}
         parts |= {"mlp.down_proj": (d, ff), "input_layernorm": (d,), "post_attention_layernorm": (d,)}
         found |= {f"model.layers.{i}.{name}.weight": shape for name, shape in parts.items()}
-    return found | {"model.norm.weight": (d,), "lm_head.weight": (VOCABULARY, d)}
+    return found | {"model.norm.weight": (d,), "lm_head.weight": (c["vocab_size"], d)}
 
 
 def write(folder: Path, c: dict[str, Any], renumbered: bool) -> None:
@@ -110,9 +112,9 @@ def measured(what: str, work: Path) -> dict[str, Any]:
     return {"command": what, "peak": peak, "seconds": round(time.monotonic() - began), "said": said}
 
 
-def run(width: int, layers: int, work: Path) -> list[dict[str, Any]]:
-    """All commands on one pair of folders, which are deleted again."""
-    c = sizes(width, layers)
+def run(width: int, layers: int, tokens: int, commands: list[str], work: Path) -> list[dict[str, Any]]:
+    """Commands on one pair of folders, which are deleted again."""
+    c = sizes(width, layers, tokens)
     counts = {name: torch.Size(shape).numel() for name, shape in shapes(c).items()}
     layer = sum(n for name, n in counts.items() if ".layers.0." in name)
     rows = []
@@ -120,8 +122,9 @@ def run(width: int, layers: int, work: Path) -> list[dict[str, Any]]:
     try:
         for name in "AB":
             write(work / name, c, name == "B")
-        for what in COMMANDS:
-            sizes_of = {"width": width, "layers": layers, "numbers": sum(counts.values()), "numbers of a layer": layer}
+        for what in commands:
+            sizes_of = {"width": width, "layers": layers, "tokens": tokens}
+            sizes_of |= {"numbers": sum(counts.values()), "numbers of a layer": layer}
             rows.append(sizes_of | measured(what, work))
             print(json.dumps(rows[-1]), flush=True)
     finally:
@@ -131,18 +134,21 @@ def run(width: int, layers: int, work: Path) -> list[dict[str, Any]]:
 
 def page(data: dict[str, Any]) -> str:
     """The table."""
+    order = list(COMMANDS)
+    ordered = sorted(data["rows"], key=lambda r: (order.index(r["command"]), r["width"], r["layers"], r["tokens"]))
     rows = [
-        [r["command"], f"{r['width']:,}", r["layers"], f"{r['numbers of a layer'] / 1e6:,.0f} M",
+        [r["command"], f"{r['width']:,}", r["layers"], f"{r['tokens']:,}", f"{r['numbers of a layer'] / 1e6:,.0f} M",
          f"{r['numbers'] * 2 / 1e9:.2f} GB", f"{r['peak'] / 1e9:.2f} GB"]
-        for r in sorted(data["rows"], key=lambda r: (list(COMMANDS).index(r["command"]), r["width"], r["layers"]))
+        for r in ordered
     ]  # fmt: skip
     machine = ", ".join(f"{key} {value}" for key, value in data["environment"].items())
     return md.document(
         "# Memory of the commands on checkpoints",
         "Peak resident memory of one process, on LLaMA folders in bfloat16 with the proportions of LLaMA-2-7B (width "
-        "4,096) and few layers; 32,000 tokens. Arithmetic is float64, so that a number read takes four times the "
-        "memory of one stored. What counts is the larger of a layer and the tables, and not how many layers there are.",
-        md.table(["command", "width", "layers", "one layer", "folder", "peak"], rows, right=[1, 2, 3, 4, 5]),
+        "4,096) and few layers. Arithmetic is float64, so that a number read takes four times the memory of one "
+        "stored. What counts is the larger of a layer and the tables, which compare reads a block of rows at a time "
+        "and other commands whole, and not how many layers there are.",
+        md.table(["command", "width", "layers", "tokens", "one layer", "folder", "peak"], rows, right=[*range(1, 7)]),
         f"Made by {md.code(data['command'])} on {data['date']}; {machine}.",
     )
 
@@ -152,10 +158,13 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True, help="a folder to make, for some GB")
     parser.add_argument("--widths", default="1024,2048,4096")
     parser.add_argument("--layers", default="2", help="numbers of layers, the first for all widths")
+    parser.add_argument("--tokens", type=int, default=32000, help="size of the vocabulary")
+    parser.add_argument("--only", default="", help="only commands that contain one of these, by commas")
     arguments = parser.parse_args()
     widths, layers = ([int(x) for x in text.split(",")] for text in (arguments.widths, arguments.layers))
     cases = [(width, layers[0]) for width in widths] + [(widths[0], more) for more in layers[1:]]
-    rows = [row for width, count in cases for row in run(width, count, arguments.work)]
+    commands = [what for what in COMMANDS if any(part in what for part in arguments.only.split(","))]
+    rows = [row for width, count in cases for row in run(width, count, arguments.tokens, commands, arguments.work)]
     record(rows)
 
 
@@ -163,9 +172,9 @@ def record(rows: list[dict[str, Any]]) -> None:
     """Put rows in the place of those of the same command and sizes, and write the table again."""
     file = HERE / "checkpoint-memory.json"
     known = json.loads(file.read_text())["rows"] if file.exists() else []
-    both = {(r["command"], r["width"], r["layers"]): r for r in (*known, *rows)}
+    both = {(r["command"], r["width"], r["layers"], r["tokens"]): r for r in (*known, *rows)}
     data = {
-        "command": "python -m benchmarks.checkpoint_memory --work FOLDER --widths W,… --layers N,…",
+        "command": "python -m benchmarks.checkpoint_memory --work FOLDER --widths W,… --layers N,… --tokens V",
         "date": date.today().isoformat(), "environment": environment("cpu"), "rows": [*both.values()],
     }  # fmt: skip
     write_text(file, json.dumps(data, indent=1) + "\n")

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from symgauge.checkpoints.rows import Rows
 from symgauge.checks import did_you_mean
 from symgauge.errors import InvalidFile
 
@@ -22,6 +23,8 @@ class StoredTensor:
     """As stored: "float32", "bfloat16", "int8", or a GGUF type such as "Q4_1"."""
     load: Callable[[], Tensor]
     """The numbers, in a torch dtype that holds them (dequantised, where they are quantised)."""
+    part: Callable[[int, int], Tensor] | None = None
+    """The same from one row to another; None where these cannot be read alone."""
 
     @property
     def is_floating(self) -> bool:
@@ -76,8 +79,19 @@ class Checkpoint:
 
     def read(self, name: str) -> Tensor:
         """A tensor in float64. Raises :class:`InvalidFile` if it is missing or has entries that are not finite."""
-        found = self[name].load().to(torch.float64)
-        if not bool(torch.isfinite(found).all()):
+        return self._finite(name, self[name].load())
+
+    def rows(self, name: str) -> Rows | None:
+        """A tensor in float64 a block of rows at a time; None where it can only be read whole."""
+        part = self[name].part
+        if part is None:
+            return None
+        return Rows(self.shape(name), lambda start, stop: self._finite(name, part(start, stop)))
+
+    def _finite(self, name: str, tensor: Tensor) -> Tensor:
+        found = tensor.to(torch.float64)
+        # A sum is finite where all terms are, and quicker than to look at each.
+        if not bool(torch.isfinite(found.sum())) and not bool(torch.isfinite(found).all()):
             count = int((~torch.isfinite(found)).sum())
             raise InvalidFile(f"{self.source}: tensor {name!r} has {count:,} entries that are NaN or infinite")
         return found

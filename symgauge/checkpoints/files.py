@@ -74,7 +74,9 @@ def _safetensors(path: Path) -> dict[str, StoredTensor]:
 
     def one(name: str) -> StoredTensor:
         dtype = slices[name].get_dtype()
-        return StoredTensor(tuple(slices[name].get_shape()), _DTYPES.get(dtype, dtype), lambda: file.get_tensor(name))
+        shape = tuple(slices[name].get_shape())
+        part = (lambda start, stop: slices[name][start:stop]) if shape else None
+        return StoredTensor(shape, _DTYPES.get(dtype, dtype), lambda: file.get_tensor(name), part)
 
     return {name: one(name) for name in slices}
 

@@ -70,4 +70,5 @@ def in_memory(tensors: Mapping[str, Tensor]) -> dict[str, StoredTensor]:
 def stored(tensor: Tensor) -> StoredTensor:
     """A tensor in memory (or mapped from a file) as one of a checkpoint."""
     dtype = str(tensor.dtype).removeprefix("torch.")
-    return StoredTensor(tuple(tensor.shape), dtype, lambda: tensor.detach())
+    part = (lambda start, stop: tensor.detach()[start:stop]) if tensor.dim() else None
+    return StoredTensor(tuple(tensor.shape), dtype, lambda: tensor.detach(), part)

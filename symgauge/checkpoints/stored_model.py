@@ -15,6 +15,7 @@ from symgauge.architecture import Architecture
 from symgauge.checkpoints.checkpoint import Checkpoint
 from symgauge.checkpoints.deferred import Deferred, evaluate, leaves
 from symgauge.checkpoints.names import expert_names, finder, is_from_meta, is_parameter
+from symgauge.checkpoints.rows import Rows
 from symgauge.errors import InvalidFile, InvalidInput
 from symgauge.model_graph import ModelGraph, graph_of
 from symgauge.models.huggingface.model_class import import_transformers, make_config
@@ -93,6 +94,22 @@ class StoredModel:
             found = found.mT
         heads = self.interleaved.get(parameter)
         return found if heads is None else halved(found, heads)
+
+    def rows(self, role: str) -> Rows | None:
+        """The parameter that is a role or its transpose, a block of rows at a time; None for other roles."""
+        part, shift = self.parts[role]
+        name = self.parameter_of(role)
+        if shift or name in self.transposed or name in self.interleaved or len([*leaves(part)]) > 1:
+            return None
+        found = self.checkpoint.rows(self.stored[name])
+        if found is None or found.dim() != 2:
+            return None
+        place = evaluate(part, lambda _: torch.empty(found.shape, device="meta"))
+        if place.dim() != 2:
+            return None
+        straight = place.shape == found.shape and place.is_contiguous()
+        turned = place.mT.shape == found.shape and place.mT.is_contiguous()
+        return found if straight or turned else None
 
     def parameter_of(self, role: str) -> str:
         """The module's name of the parameter that holds a role."""

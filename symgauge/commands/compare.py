@@ -38,9 +38,11 @@ def command(
     """Compare two checkpoints up to the symmetries of their architecture.
 
     Folded norms, rotated streams, mixed and permuted heads, permuted neurons, casts and other layouts are seen through;
-    the element is given, or the first tensor that no gauge explains, with the likely mistake.
+    the element is given, or the first tensor that no gauge explains, with the likely mistake. Of models that no family
+    describes, tensors are compared by name and both functions are run.
 
-    Exit status: 0 equal (exactly, or to the precision stored), 1 different, 2 for input that cannot be used.
+    Exit status: 0 equal (exactly, or to the precision stored), 1 different, 2 for input that cannot be used or that
+    settles nothing.
     """
     from pathlib import Path
 
@@ -50,6 +52,7 @@ def command(
     from symgauge.comparison.element import save_element
     from symgauge.comparison.report import write_report
     from symgauge.comparison.tokens import read_tokens
+    from symgauge.errors import InvalidInput
     from symgauge.models.huggingface.config_file import read_config
 
     outputs = {name: file(text, name) for name, text in (("--element", element), ("--report", report)) if text}
@@ -64,6 +67,8 @@ def command(
             function=not tensors_only,
             progress=progress,
         )
+    if element and not found.element.tensors:
+        raise InvalidInput(f"--element: no element was solved ({found.verdict}: {found.reason}); leave it out")
     if element:
         about = {"first": first, "second": second, "verdict": found.verdict, "untie": found.unties}
         save_element(found.element, outputs["--element"], about)

@@ -9,7 +9,7 @@ from symgauge.algorithms import GaugeElement, apply
 from symgauge.comparison.element import Element
 from symgauge.comparison.heads import attention_of, into_roles
 from symgauge.comparison.neurons import feed_forward_of, neuron_roles
-from symgauge.comparison.pieces import Anatomy, Normal, Piece, bias_of
+from symgauge.comparison.pieces import Anatomy, Normal, Piece, bias_of, is_inside_head
 from symgauge.comparison.sides import Side
 from symgauge.comparison.stream import is_identity
 from symgauge.model_graph import Attention, FeedForward, Mixture
@@ -21,8 +21,7 @@ def in_new_stream(x: Normal, piece: Piece, t: Tensor, orthogonal: bool) -> Norma
         return x
     inverse = t.mT if orthogonal else torch.linalg.inv(t)
     roles = dict(x.roles)
-    behind_head = piece.norm is not None and piece.norm.gain.startswith("head.")  # another space than the stream
-    for m in () if behind_head else piece.readers:
+    for m in () if is_inside_head(piece) else piece.readers:
         roles[m.weight] = inverse @ roles[m.weight]
     for m in piece.writers:
         roles[m.weight] = roles[m.weight] @ t

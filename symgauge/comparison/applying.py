@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from symgauge.comparison.acting import moved_by
-from symgauge.comparison.element import Element, load_element
+from symgauge.comparison.element import Element, kind_of, load_element
 from symgauge.comparison.pieces import Anatomy, Normal, Piece, anatomy, bias_of, normal
 from symgauge.comparison.sides import Side, side_of
 from symgauge.errors import InvalidInput
@@ -30,11 +30,7 @@ def apply_element(
     model = opened(source, bool(about.get("untie")), dtype)
     side = side_of(model)
     parts = anatomy(side)
-    width = side.architecture.d_model
-    if tuple(found.tensors["stream"].shape) != (width, width):
-        raise InvalidInput(
-            f"{element}: acts on a stream of {len(found.tensors['stream'])} channels; {source} has {width}"
-        )
+    _check_fits(found, side, element, source)
     with writing(model, Path(out)) as add, torch.no_grad():
         for done, roles in enumerate(moved_roles(side, parts, found)):
             missing = [role for role, x in roles.items() if role not in model.parts and bool((x.abs() > 1e-9).any())]
@@ -45,6 +41,20 @@ def apply_element(
                 add(name, tensor)
             if progress is not None:
                 progress("writing", (done + 1) / (len(parts.pieces) + 1))
+
+
+def _check_fits(found: Element, side: Side, element: str | Path, source: str | Path) -> None:
+    """Raises :class:`InvalidInput` for a model of another kind or size than the element was made for."""
+    own = kind_of(side.architecture)
+    told = [f"{name} {found.made_for.get(name)}, not {value}" for name, value in own.items()
+            if found.made_for.get(name) != value]  # fmt: skip
+    for name, x in found.tensors.items():
+        role = name.removesuffix(".mean")
+        shape = side.graph.shapes.get(role, ())
+        if role != name and tuple(x.shape) not in (shape[:-1], (*shape[:-2], *shape[-1:])):
+            told.append(f"{role} of another size than {shape}")
+    if told:
+        raise InvalidInput(f"{element}: was made for another model than {source}, with {'; '.join(told[:3])}")
 
 
 def moved_roles(side: Side, parts: Anatomy, element: Element) -> Iterator[dict[str, Tensor]]:

@@ -10,15 +10,18 @@ import torch
 from torch import Tensor, nn
 
 from symgauge.checkpoints import Checkpoint, open_checkpoint, stored_model
-from symgauge.comparison.element import Element
+from symgauge.comparison.element import Element, kind_of
 from symgauge.comparison.function import FunctionCheck, check_function, tokens_for
 from symgauge.comparison.mistakes import diagnose
 from symgauge.comparison.pieces import anatomy
 from symgauge.comparison.residuals import Judge, Residual
 from symgauge.comparison.result import Comparison, Verdict
-from symgauge.comparison.scene import Scene, scene_of
+from symgauge.comparison.scene import Scene, difference_of, scene_of
 from symgauge.comparison.sides import Side, two_sides
 from symgauge.comparison.solving import solve
+from symgauge.comparison.undescribed import compare_by_name
+from symgauge.errors import UnsupportedModel
+from symgauge.exact.probes import Inputs
 
 Source = str | Path | nn.Module | Mapping[str, Tensor] | Checkpoint
 _LADDER = 2 * 10**8
@@ -27,7 +30,8 @@ _LADDER = 2 * 10**8
 
 def compare(
     first: Source, second: Source, *, config: Mapping[str, Any] | None = None, tokens: Tensor | None = None,
-    function: bool = True, seed: int = 0, progress: Callable[[str, float], None] | None = None,
+    inputs: Inputs | None = None, function: bool = True, seed: int = 0,
+    progress: Callable[[str, float], None] | None = None,
 ) -> Comparison:  # fmt: skip
     """Whether two checkpoints are one function up to the symmetries of their architecture, and by which element.
 
@@ -38,10 +42,14 @@ def compare(
     Args:
         first, second: what :func:`symgauge.checkpoints.open_checkpoint` opens.
         config: fields of a ``config.json``, for checkpoints without one; that of the other is taken otherwise.
+        inputs: what modules take that are no models of ``transformers``, which say so themselves.
         function: whether to run the models; without it tensors alone decide.
 
+    Of a model that no family describes, tensors are paired by name, and no element is looked for.
+
     Raises :class:`InvalidInput` for what is no checkpoint, has entries that are not finite, or has another
-    architecture; :class:`UnsupportedModel` for families without an adapter.
+    architecture; :class:`Undecided` where tensors differ of a model that no family describes, and running the two does
+    not settle what that means.
 
     Example:
         >>> import symgauge
@@ -57,10 +65,20 @@ def compare(
     opened = [open_checkpoint(source) for source in (first, second)]
     configs = [dict(config) if config is not None else one.config for one in opened]
     shared = configs[0] or configs[1]
-    models = [stored_model(one, its or shared) for one, its in zip(opened, configs, strict=True)]
+    try:
+        models = None if shared is None else [
+            stored_model(one, its or shared) for one, its in zip(opened, configs, strict=True)
+        ]  # fmt: skip
+    except UnsupportedModel:
+        models = None
+    if models is None:
+        return compare_by_name(
+            (first, second), (opened[0], opened[1]), (configs[0], configs[1]), inputs=inputs, tokens=tokens,
+            function=function, seed=seed, progress=progress,
+        )  # fmt: skip
     a, b, computed = two_sides(*models)
     ids = tokens_for(a, tokens, seed) if function and a.architecture.is_model else None
-    judge, element = Judge(a, b, anatomy(a)), Element()
+    judge, element = Judge(a, b, anatomy(a)), Element(made_for=kind_of(a.architecture))
     residuals: list[Residual] = []
     steps = len(judge.anatomy.pieces) + 1
     with torch.no_grad():
@@ -100,7 +118,7 @@ def _concluded(
     repeated, shows nothing of queries and keys."""
     broken = next((r for r in residuals if r.level == "unexplained"), None)
     lowest = max((r for r in residuals if r.level == "stored"), key=lambda r: r.stored, default=None)
-    notes = _notes(judge.a, judge.b)
+    notes = _notes(judge.a, judge.b, residuals)
     unties = judge.a.model.architecture.tied and not judge.b.model.architecture.tied
 
     def made(verdict: Verdict, tensor: str | None, reason: str) -> Comparison:
@@ -114,7 +132,7 @@ def _concluded(
             "equal", None, f"{same}, by none of the known symmetries: {broken.tensor} differs by {broken.value:.2g}"
         )
     if broken is not None:
-        found = diagnose(scene_of(judge, element, broken)) if broken.role in judge.b.graph.shapes else None
+        found = diagnose(difference_of(judge, element, broken)) if broken.role in judge.b.graph.shapes else None
         sentence = "it belongs to no part that has a gauge" if found is None else found.reason
         tensor = broken.tensor if found is None or found.tensor is None else found.tensor
         allowed = max(broken.exact, broken.stored)
@@ -156,7 +174,17 @@ def _told(judge: Judge, fields: tuple[str, ...]) -> str:
     return "; ".join(short.get(name, f"{name} is {getattr(a, name)!r} and {getattr(b, name)!r}") for name in fields)
 
 
-def _notes(a: Side, b: Side) -> tuple[str, ...]:
+def _notes(a: Side, b: Side, residuals: list[Residual]) -> tuple[str, ...]:
     lacking = [name for name in b.model.others if name not in a.model.checkpoint]
     lacking += [name for name in a.model.others if name not in b.model.checkpoint]
-    return (f"not compared, for only one of the two has it: {', '.join(sorted(lacking)[:4])}",) if lacking else ()
+    found = [f"not compared, for only one of the two has it: {_some(lacking)}"] if lacking else []
+    if products := [r.tensor for r in residuals if r.of_product]:
+        found.append(
+            "heads of less rank than channels were compared by their products W_Q W_Kᵀ and W_V W_O, and no element "
+            f"takes one to the other: in {_some(products)}"
+        )
+    return tuple(found)
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(sorted(names)[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")

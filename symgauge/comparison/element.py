@@ -12,12 +12,16 @@ import torch
 from torch import Tensor
 
 from symgauge.algorithms import GaugeElement
+from symgauge.architecture import Architecture
 from symgauge.atomic import write_bytes
 from symgauge.errors import InvalidFile
 from symgauge.models.huggingface.config_file import one_line
 from symgauge.reading import check_file
 
 _FORMAT = "symgauge element 1"
+_KIND = (
+    "d_model", "layers", "heads", "groups", "d_k", "d_v", "d_ff", "gated", "activation", "norm", "placement", "qk_norm",
+)  # fmt: skip
 _PARTS = ("query_key", "value_output", "heads", "key_shift", "value_shift")
 
 
@@ -38,6 +42,8 @@ class Element:
     """
 
     tensors: dict[str, Tensor] = field(default_factory=dict)
+    made_for: Mapping[str, Any] = field(default_factory=dict)
+    """Of the architecture that it acts on: what a model must have for the element to keep its function."""
 
     def attention(self, name: str) -> GaugeElement | None:
         """The part that acts on an attention layer, or None."""
@@ -90,12 +96,20 @@ class Element:
         return max((float(torch.linalg.cond(x).max()) for x in matrices), default=1.0)
 
 
+def kind_of(a: Architecture) -> dict[str, Any]:
+    """What two models must share for an element of one to be one of the other; vocabularies may differ."""
+    found = {name: getattr(a, name) for name in _KIND}
+    rotary = 0 if a.rotary is None else len(a.rotary.turns)
+    return found | {"rotary planes": rotary, "experts": 0 if a.experts is None else a.experts.count}
+
+
 def save_element(element: Element, path: str | Path, about: Mapping[str, Any]) -> None:
-    """Write it as safetensors; ``about`` says what it acts on."""
+    """Write it as safetensors; ``about`` says where it came from."""
     from safetensors.torch import save
 
     tensors = {name: x.contiguous() for name, x in element.tensors.items()}
-    write_bytes(path, save(tensors, metadata={"format": _FORMAT, "about": json.dumps(dict(about))}))
+    said = json.dumps({**about, "made_for": dict(element.made_for)})
+    write_bytes(path, save(tensors, metadata={"format": _FORMAT, "about": said}))
 
 
 def load_element(path: str | Path) -> tuple[Element, dict[str, Any]]:
@@ -115,6 +129,7 @@ def load_element(path: str | Path) -> tuple[Element, dict[str, Any]]:
         said = json.loads(about.get("about", ""))
     except ValueError:
         said = None
-    if not isinstance(said, dict) or tensors.get("stream", torch.zeros(0)).dim() != 2:
+    made_for = said.get("made_for") if isinstance(said, dict) else None
+    if not isinstance(made_for, dict) or tensors.get("stream", torch.zeros(0)).dim() != 2:
         raise InvalidFile(f"{path}: is damaged: it lacks the map of the stream, or what it acts on")
-    return Element(tensors), said
+    return Element(tensors, made_for), said

@@ -9,17 +9,20 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from symgauge.checkpoints.rows import Rows
 from symgauge.comparison.acting import moved_by
 from symgauge.comparison.element import Element
 from symgauge.comparison.pieces import Anatomy, Normal, bias_of, normal
 from symgauge.comparison.residuals import Residual
 from symgauge.comparison.rounding import SAFETY
 from symgauge.comparison.sides import Side
+from symgauge.comparison.unembedding import moved as moved_unembedding
 from symgauge.errors import InvalidInput
 from symgauge.model_graph import graph_of
 from symgauge.models.reference import Evaluation
 
 Read = Callable[[str], Tensor]
+Change = Callable[[str, Tensor], Tensor]
 _SHAPE = (2, 12)
 """Sequences and tokens of the random input."""
 
@@ -41,6 +44,8 @@ class FunctionCheck:
     exact: float
     float32: float | None = None
     float64: float | None = None
+    of: str = "tokens"
+    """What ``tokens`` counts."""
 
     @property
     def equal(self) -> bool:
@@ -56,7 +61,7 @@ class FunctionCheck:
 class _Roles(Mapping[str, Tensor]):
     """Roles as a run sees them: read through ``read`` and changed by ``change``."""
 
-    def __init__(self, side: Side, read: Read, change: Callable[[str, Tensor], Tensor] | None = None) -> None:
+    def __init__(self, side: Side, read: Read, change: Change | None = None) -> None:
         self._names, self._read, self._change = side.graph.shapes, read, change
 
     def __getitem__(self, role: str) -> Tensor:
@@ -70,12 +75,37 @@ class _Roles(Mapping[str, Tensor]):
         return len(self._names)
 
 
-class _Layer:
-    """What several runs read in one layer, read once."""
+class _ByRows(Evaluation):
+    """An evaluation that reads of the tables what it needs: rows of the tokens, and a block of the unembedding."""
 
-    def __init__(self, read: Read) -> None:
-        self._read = read
+    def __init__(self, side: Side, layer: _Layer, change: Change | None) -> None:
+        super().__init__(side.architecture, _Roles(side, layer, change), side.graph)
+        self._layer, self._change = layer, change
+
+    def look_up(self, ids: Tensor) -> Tensor:
+        used, places = ids.unique(return_inverse=True)
+        rows = self._layer.rows("token_table").take(used)
+        return (rows if self._change is None else self._change("token_table", rows))[places]
+
+    def unembed(self, x: Tensor, role: str, tied: bool) -> Tensor:
+        rows = self._layer.rows(role)
+        rows = rows if self._change is None else rows.map(lambda block: self._change(role, block))  # type: ignore[misc]
+        return torch.cat([x @ block.mT for block in rows], -1)
+
+
+class _Layer:
+    """What several runs read in one layer, read once; ``rows`` reads tables by their rows."""
+
+    def __init__(self, read: Read, rows: Callable[[str], Rows]) -> None:
+        self._read, self._rows = read, rows
         self._known: dict[str, Tensor] = {}
+        self._tables: dict[str, Rows] = {}
+
+    def rows(self, role: str) -> Rows:
+        if role not in self._tables:
+            found = self._rows(role)
+            self._tables[role] = found if role == "token_table" else found.settled()
+        return self._tables[role]
 
     def __call__(self, role: str) -> Tensor:
         if role not in self._known:
@@ -84,6 +114,7 @@ class _Layer:
 
     def over(self) -> None:
         self._known.clear()
+        self._tables.clear()
 
 
 def tokens_for(side: Side, given: Tensor | None, seed: int) -> Tensor:
@@ -121,15 +152,14 @@ def check_function(
     """
     stored = {r.role: max(r.stored, r.exact) / SAFETY for r in residuals}
     exact = {r.role: r.exact / SAFETY for r in residuals}
-    mine, theirs = _Layer(a.read), _Layer(b.read)
+    mine, theirs = _Layer(a.read, a.rows), _Layer(b.read, b.rows)
     runs = [
         _stages(a, mine, ids),
         *(_stages(b, theirs, ids, change) for change in (None, _shaken(stored), _shaken(exact))),
     ]
     layers = [mine, theirs]
     if ladder:
-        moved, read = _image(a, anatomy, element)
-        image = _Layer(read)
+        moved, image = _image(a, anatomy, element)
         layers.append(image)
         runs += [_stages(s, r, ids, c) for c in (_to_float32, None) for s, r in ((a, mine), (moved, image))]
     t, count = element.tensors["stream"], len(a.graph.steps) + 2
@@ -151,22 +181,21 @@ def check_function(
     )  # fmt: skip
 
 
-def _stages(
-    side: Side, read: Read, ids: Tensor, change: Callable[[str, Tensor], Tensor] | None = None
-) -> Iterator[Tensor]:
-    return Evaluation(side.architecture, _Roles(side, read, change), side.graph).stages(ids)
+def _stages(side: Side, layer: _Layer, ids: Tensor, change: Change | None = None) -> Iterator[Tensor]:
+    return _ByRows(side, layer, change).stages(ids)
 
 
 def _to_float32(role: str, x: Tensor) -> Tensor:
     return x.float()
 
 
-def _shaken(sizes: Mapping[str, float]) -> Callable[[str, Tensor], Tensor]:
+def _shaken(sizes: Mapping[str, float]) -> Change:
     """Every weight changed at random by about its rounding."""
     generator = torch.Generator().manual_seed(0)
 
     def change(role: str, x: Tensor) -> Tensor:
-        return x * (1 + sizes.get(role, 2.0**-47) * torch.randn(x.shape, generator=generator, dtype=x.dtype))
+        noise = torch.randn(x.shape, generator=generator, dtype=x.dtype)
+        return noise.mul_(sizes.get(role, 2.0**-47)).add_(1).mul_(x)
 
     return change
 
@@ -176,7 +205,7 @@ def _seen(stream: Tensor, anatomy: Anatomy) -> Tensor:
     return stream - stream.mean(-1, keepdim=True) if set(anatomy.tables) & anatomy.centred else stream
 
 
-def _image(side: Side, anatomy: Anatomy, element: Element) -> tuple[Side, Read]:
+def _image(side: Side, anatomy: Anatomy, element: Element) -> tuple[Side, _Layer]:
     """A's image under the element as a model of its own: gains one, offsets zero, a bias in every map."""
     fields = ("query_bias", "key_bias", "value_bias", "ff_bias", "head_bias")
     biased = {name: side.architecture.norm_offset or getattr(side.architecture, name) for name in fields}
@@ -201,4 +230,9 @@ def _image(side: Side, anatomy: Anatomy, element: Element) -> tuple[Side, Read]:
         found = cache[piece.name].roles.get(role)
         return torch.zeros(graph.shapes[role], dtype=torch.float64) if found is None else found
 
-    return dataclasses.replace(side, architecture=architecture, graph=graph), read
+    def rows(role: str) -> Rows:
+        if role == "token_table":
+            return side.rows(role).map(lambda x: x @ element.tensors["stream"])
+        return moved_unembedding(side, owners[role], element, anatomy.stream != "any")
+
+    return dataclasses.replace(side, architecture=architecture, graph=graph), _Layer(read, rows)

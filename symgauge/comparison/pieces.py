@@ -134,6 +134,11 @@ def bias_of(m: Map) -> str:
     return m.bias or m.weight.replace(".weight", ".bias")
 
 
+def is_inside_head(piece: Piece) -> bool:
+    """Whether it reads what a head's own norm gives, another space than the stream."""
+    return piece.norm is not None and piece.norm.gain.startswith("head.")
+
+
 def normal(side: Side, piece: Piece, anatomy: Anatomy, *, centred: bool = True) -> Normal:
     """Read a piece and bring it into its normal form; without ``centred`` what LayerNorms do not see stays in."""
     roles: dict[str, Tensor] = {}

@@ -42,12 +42,13 @@ def _page(found: Comparison, picture: str, first: str, second: str) -> str:
         lines += [f"| {name} | {what} |" for name, what in described.items()]
         lines += ["", f"Condition of its matrices: {found.element.condition:.3g} at most.", ""]
     if (f := found.function) is not None:
-        differ = f"On {f.tokens} tokens the logits differ by {f.logits:.2g} of their size"
+        differ = f"On {f.tokens} {f.of} the logits differ by {f.logits:.2g} of their size"
         lines += ["## The functions", "", f"{differ}; rounding of the weights may cause {f.allowed:.2g}.", ""]
         if f.float32 is not None and f.float64 is not None:
             rungs = f"{f.float32:.2g} in float32 and by {f.float64:.2g} in float64"
-            lines += [f"A and its image under the element differ by {rungs}: rounding falls, a mistake does not.", ""]
-        lines += ["| after layer | streams differ by |", "|---:|---:|"]
+            moved = "A and its image under the element" if found.element.tensors else "A and B"
+            lines += [f"{moved} differ by {rungs}: rounding falls, a mistake does not.", ""]
+        lines += ["| after layer | streams differ by |", "|---:|---:|"] if f.layers else []
         lines += [f"| {layer} | {value:.2g} |" for layer, value in enumerate(f.layers)]
         lines.append("")
     lines += [

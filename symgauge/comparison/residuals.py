@@ -9,6 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from symgauge.checkpoints.rows import Rows
 from symgauge.comparison.heads import attention_of, into_roles
 from symgauge.comparison.pieces import Anatomy, Normal, Piece
 from symgauge.comparison.rounding import SAFETY, Precision, looks_like_rounding, precision_of, stands_out
@@ -37,6 +38,8 @@ class Residual:
     precision: str
     level: Level
     inherited: float = 0.0
+    of_product: bool = False
+    """Whether some of its heads were compared by the product of two factors alone."""
 
     def as_dict(self) -> dict[str, object]:
         """Plain data."""
@@ -68,7 +71,11 @@ class Judge:
             return None
         key = (id(side), side.model.parameter_of(source))
         if key not in self._known:
-            side.read(role)
+            rows = side.model.rows(source) if len(side.graph.shapes.get(role, ())) == 2 else None
+            if rows is None:
+                side.read(role)
+            else:
+                self._known[key] = precision_of(rows.settled(), side.dtype(role))
         return self._known[key]
 
     def allowed(
@@ -98,15 +105,14 @@ class Judge:
         return max(exact, tiers[rounded_a][0])
 
     def residual(
-        self, role: str, moved: Tensor, target: Tensor, scale: float = 0.0, made_of: tuple[str, ...] = (),
+        self, role: str, moved: Tensor | Rows, target: Tensor | Rows, scale: float = 0.0, made_of: tuple[str, ...] = (),
         amplified: float = 1.0,
     ) -> Residual:  # fmt: skip
         """The residual of one role; ``made_of`` are further roles whose rounding enters."""
-        difference = moved - target
-        size = max(float(torch.linalg.vector_norm(target)), scale)
-        if size == 0:
-            size = float(torch.linalg.vector_norm(moved)) or 1.0
-        value = float(torch.linalg.vector_norm(difference)) / size
+        ours, theirs = Rows.of(moved), Rows.of(target)
+        difference = moved - target if isinstance(moved, Tensor) and isinstance(target, Tensor) else ours.minus(theirs)
+        size = max(theirs.norm(), scale) or ours.norm() or 1.0
+        value = Rows.of(difference).norm() / size
         exact, tiers = self.allowed(role, _length(target), made_of, own=target.dim() == 1)
         exact, stored, inherited = (min(amplified * x, _MOST) for x in (exact, *(x for x, _ in tiers)))
         # A that was rounded differs from its origin by all of its rounding; smaller differences have another cause.
@@ -125,13 +131,7 @@ class Judge:
 
     def alone(self, name: str, mine: Tensor, theirs: Tensor) -> Residual:
         """The residual of a tensor that no element moves."""
-        both = [precision_of(x, s.model.checkpoint.dtype(name)) for x, s in ((mine, self.a), (theirs, self.b))]
-        exact = SAFETY * max(p.unit for p in both) * max(_length(theirs), 4) ** 0.5
-        stored = SAFETY * max((p.noise for p in both if p.low), default=0.0)
-        value = float(torch.linalg.vector_norm(mine - theirs) / torch.linalg.vector_norm(theirs).clamp_min(1e-300))
-        fits = value <= exact and not stands_out(mine - theirs, theirs, exact)
-        level: Level = "exact" if fits else "stored" if value <= stored else "unexplained"
-        return Residual(name, name, value, exact, stored, max(both, key=lambda p: p.noise).name, level)
+        return unmoved(name, mine, theirs, *(s.model.checkpoint.dtype(name) for s in (self.a, self.b)))
 
     def of_piece(self, piece: Piece, moved: Normal, target: Normal, amplified: dict[str, float]) -> list[Residual]:
         """The residuals of a piece, in the order in which a token meets its tensors."""
@@ -175,6 +175,27 @@ class Judge:
         return Normal(roles, scale)
 
 
-def _length(x: Tensor) -> int:
+def _length(x: Tensor | Rows) -> int:
     """Terms of the sums that made a tensor."""
-    return max(x.shape[-2:]) if x.dim() > 1 else len(x)
+    return max(x.shape[-2:]) if x.dim() > 1 else x.numel()
+
+
+def unmoved(name: str, mine: Tensor, theirs: Tensor, *dtypes: str) -> Residual:
+    """The residual of a tensor of one name in both, stored in these dtypes, that should be the same."""
+    both = [precision_of(x, dtype) for x, dtype in zip((mine, theirs), dtypes, strict=True)]
+    exact = arithmetic(theirs, *both)
+    stored = min(SAFETY * max((p.noise for p in both if p.low), default=0.0), _MOST)
+    difference = mine - theirs
+    size = float(torch.linalg.vector_norm(theirs)) or float(torch.linalg.vector_norm(mine)) or 1.0
+    value = float(torch.linalg.vector_norm(difference)) / size
+    level: Level = "unexplained"
+    if value <= exact and not stands_out(difference, theirs, exact):
+        level = "exact"
+    elif value <= stored and looks_like_rounding(difference):
+        level = "stored"
+    return Residual(name, name, value, exact, stored, max(both, key=lambda p: p.noise).name, level)
+
+
+def arithmetic(tensor: Tensor, *precisions: Precision) -> float:
+    """What arithmetic as fine as the storage may leave of a tensor."""
+    return SAFETY * max(p.unit for p in precisions) * max(_length(tensor), 4) ** 0.5

@@ -61,8 +61,9 @@ class Comparison:
             lines.append(f"first tensor that no gauge explains: {self.tensor}")
         lines += [f"  {name}: {what}" for name, what in self.element.described().items()]
         if self.function is not None:
+            results = "logits" if self.function.of == "tokens" else "results"
             lines.append(
-                f"logits on {self.function.tokens} tokens differ by {self.function.logits:.2g} "
+                f"{results} on {self.function.tokens} {self.function.of} differ by {self.function.logits:.2g} "
                 f"(rounding may cause {self.function.allowed:.2g})"
             )
         return "\n".join([*lines, *self.notes])

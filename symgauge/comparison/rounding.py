@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from symgauge.checkpoints.rows import Rows
+
 UNIT = {
     "float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8, "float8_e4m3fn": 2.0**-4,
     "float8_e5m2": 2.0**-3,
@@ -42,17 +44,21 @@ class Precision:
         return self.noise > 4 * UNIT["float32"]
 
 
-def precision_of(tensor: Tensor, dtype: str) -> Precision:
-    """The precision of the values themselves: coarser than the dtype where all lie on the grid of a coarser one."""
+def precision_of(tensor: Tensor | Rows, dtype: str) -> Precision:
+    """The precision of the values themselves: coarser than the dtype where all lie on the grid of a coarser one.
+
+    The steps of quantised tensors are those of the first block of rows.
+    """
+    rows = Rows.of(tensor)
     if dtype in ("float64", "float32"):
         for finer, torch_type in (("bfloat16", torch.bfloat16), ("float16", torch.float16), ("float32", torch.float32)):
-            if UNIT[finer] > UNIT[dtype] and _on_grid(tensor, torch_type):
+            if UNIT[finer] > UNIT[dtype] and _on_grid(rows, torch_type):
                 return _float(finer)
-        if (quantised := _quantised(tensor)) is not None:
+        if (quantised := _quantised(next(iter(rows)))) is not None:
             return quantised
     if dtype in UNIT:
         return _float(dtype)
-    return Precision(dtype, _block_noise(tensor), UNIT["float32"])
+    return Precision(dtype, _block_noise(next(iter(rows))), UNIT["float32"])
 
 
 def _float(name: str) -> Precision:
@@ -60,12 +66,14 @@ def _float(name: str) -> Precision:
     return Precision(name, UNIT[name] / 3**0.5, max(min(UNIT[name], UNIT["float32"]), 2.0**-47))
 
 
-def _on_grid(x: Tensor, dtype: torch.dtype) -> bool:
+def _on_grid(rows: Rows, dtype: torch.dtype) -> bool:
     """Whether every value is one of ``dtype``, and not all are trivial (zeros, ones, powers of two)."""
-    head = x.flatten()[:4096]
-    if not torch.equal(head, head.to(dtype).to(x.dtype)) or not torch.equal(x, x.to(dtype).to(x.dtype)):
+    head = next(iter(rows)).flatten()[:4096]
+    if not torch.equal(head, head.to(dtype).to(head.dtype)):
         return False
-    return bool((torch.frexp(x).mantissa.abs() % 0.5 != 0).any())
+    if not all(torch.equal(x, x.to(dtype).to(x.dtype)) for x in rows):
+        return False
+    return any(bool((torch.frexp(x).mantissa.abs() % 0.5 != 0).any()) for x in rows)
 
 
 def _block_noise(x: Tensor, block: int = 32) -> float:
@@ -106,7 +114,7 @@ def _quantised(x: Tensor) -> Precision | None:
     return None
 
 
-def stands_out(difference: Tensor, tensor: Tensor, allowed: float, least: float = 0.0) -> bool:
+def stands_out(difference: Tensor | Rows, tensor: Tensor | Rows, allowed: float, least: float = 0.0) -> bool:
     """Whether some numbers differ by far more than ``allowed``, a relative root mean square, lets any of them.
 
     ``least``: of which size the terms are at least that the tensor is summed from.
@@ -114,36 +122,45 @@ def stands_out(difference: Tensor, tensor: Tensor, allowed: float, least: float 
     One changed number of a million is nothing in the norm. A rounded number is off in proportion to the numbers that
     were summed for it, which are as large as those of its row or column.
     """
-    size = tensor.square().mean().sqrt().clamp_min(least)
-    for axis in range(tensor.dim()) if tensor.dim() > 1 else ():
-        size = torch.maximum(size, tensor.square().mean(axis, keepdim=True).sqrt())
-    return bool((difference.abs() > _FAR * allowed * size).any())
+    differences, rows = Rows.of(difference), Rows.of(tensor)
+    whole = torch.tensor(max(rows.norm() / rows.numel() ** 0.5, least), dtype=torch.float64)
+    if rows.dim() > 1:
+        whole = torch.maximum(whole, (rows.total(lambda x: x.square().sum(0)) / rows.shape[0]).sqrt())
+    for change, x in zip(differences, rows, strict=True):
+        size = whole
+        for axis in range(1, x.dim()):
+            size = torch.maximum(size, x.square().mean(axis, keepdim=True).sqrt())
+        if bool((change.abs() > _FAR * allowed * size).any()):
+            return True
+    return False
 
 
-def looks_like_rounding(difference: Tensor) -> bool:
+def looks_like_rounding(difference: Tensor | Rows) -> bool:
     """Whether a difference is as spread out as rounding is: most numbers differ, and none of its directions sticks out.
 
     The largest singular value of a random m × n matrix of entries of size s is s(√m + √n); an update of low rank, or a
     mistake in one direction, is far above. Rows and columns are brought to equal size first, for rounding follows the
     sizes of what is rounded.
     """
-    flat = difference.flatten()
-    if float((flat.abs() > 1e-3 * flat.square().mean().sqrt()).double().mean()) < _TOUCHED:
+    if isinstance(difference, Tensor) and difference.dim() > 1:
+        d = difference.reshape(-1, difference.shape[-1])
+        if difference.dim() == 3:  # heads side by side, as queries, keys and values are stored, or below one another
+            d = max(d, difference.transpose(0, 1).flatten(1), key=lambda x: min(x.shape))
+        difference = d
+    rows = Rows.of(difference)
+    least = 1e-3 * rows.norm() / rows.numel() ** 0.5
+    if float(rows.total(lambda x: (x.abs() > least).double().sum())) < _TOUCHED * rows.numel():
         return False
-    if difference.dim() < 2:
+    if rows.dim() < 2 or min(rows.shape) < 16:
         return True
-    d = difference.reshape(-1, difference.shape[-1])
-    if difference.dim() == 3:  # heads side by side, as queries, keys and values are stored, or below one another
-        d = max(d, difference.transpose(0, 1).flatten(1), key=lambda x: min(x.shape))
-    m, n = d.shape
-    if min(m, n) < 16:
-        return True
+    m, n = rows.shape
     tiny = 1e-300
-    d = d / d.square().mean(1, keepdim=True).sqrt().clamp_min(tiny)
-    d = d / d.square().mean(0, keepdim=True).sqrt().clamp_min(tiny)
+    rows = rows.map(lambda x: x / x.square().mean(1, keepdim=True).sqrt().clamp_min(tiny)).settled()
+    columns = (rows.total(lambda x: x.square().sum(0)) / m).sqrt().clamp_min(tiny)
+    rows = rows.map(lambda x: x / columns).settled()
     generator = torch.Generator().manual_seed(0)
-    v = torch.randn((n, 4), generator=generator, dtype=d.dtype)
+    v = torch.randn((n, 4), generator=generator, dtype=torch.float64)
     for _ in range(8):
-        v = torch.linalg.qr(d.mT @ (d @ v)).Q
-    largest = float(torch.linalg.matrix_norm(d @ v, 2))
-    return largest < 1.5 * (m**0.5 + n**0.5)
+        v = torch.linalg.qr(rows.total(lambda x, v=v: x.mT @ (x @ v))).Q  # type: ignore[misc]
+    seen = rows.total(lambda x: (x @ v).mT @ (x @ v))
+    return float(torch.linalg.matrix_norm(seen, 2)) ** 0.5 < 1.5 * (m**0.5 + n**0.5)

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from symgauge.architecture import Architecture, Rotary
 from symgauge.checkpoints import StoredModel
+from symgauge.checkpoints.rows import Rows
 from symgauge.errors import InvalidInput
 from symgauge.model_graph import ModelGraph, graph_of
 
@@ -53,6 +54,16 @@ class Side:
         found = self._in_common_order(role, found)
         factor = self.factors.get(role, 1.0)
         return found if factor == 1 else factor * found
+
+    def rows(self, role: str) -> Rows:
+        """A table, or the unembedding as one (V, d_model), a block of rows at a time."""
+        source = self.source(role)
+        factor = self.factors.get(role, 1.0)
+        found = None if source is None else self.model.rows(source)
+        if found is None:
+            whole = self.read(role)
+            return Rows.of(whole.mT if role == "unembedding.weight" else whole)
+        return found if factor == 1 else found.map(lambda x: factor * x)
 
     def source(self, role: str) -> str | None:
         """The role of the stored model that this one is read from; None for biases that it has not."""

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from symgauge.algorithms import IllConditioned
+from symgauge.checkpoints.rows import Rows
 from symgauge.comparison.acting import act, feed_forwards, in_new_stream, moved_by, name_of, renumbered_experts
 from symgauge.comparison.element import Element
 from symgauge.comparison.heads import amplification, attention_of, solve_heads
 from symgauge.comparison.neurons import feed_forward_of, match_rows, solve_neurons
 from symgauge.comparison.pieces import Anatomy, Normal, Piece, normal
+from symgauge.comparison.products import with_products
 from symgauge.comparison.residuals import Judge, Residual
 from symgauge.comparison.sides import Side
 from symgauge.comparison.stream import candidates, is_identity
+from symgauge.comparison.unembedding import folded, is_unembedding, unembedding_residuals, unseen_mean
 from symgauge.model_graph import Attention, Mixture
 
 
@@ -27,8 +31,7 @@ def solve_stream(judge: Judge) -> tuple[Tensor, list[Residual]]:
     ins = [_tables(side, anatomy) for side in (a, b)]
     outs = _ends(judge)
     best: tuple[int, float, Tensor, list[Residual]] | None = None
-    stacked = [torch.cat([*tables.values()]) for tables in ins]
-    for t in candidates(anatomy, (stacked[0], stacked[1]), outs):
+    for t in candidates(anatomy, ([*ins[0].values()], [*ins[1].values()]), outs):
         found = _table_residuals(judge, ins[0], ins[1], t)
         far = found if outs is None else [*found, _end_residual(judge, outs, t)]
         score = sum(r.level == "unexplained" for r in far), sum(r.value for r in far)
@@ -41,18 +44,26 @@ def solve_stream(judge: Judge) -> tuple[Tensor, list[Residual]]:
     return best[2], best[3]
 
 
-def _tables(side: Side, anatomy: Anatomy) -> dict[str, Tensor]:
-    found = {role: side.read(role) for role in anatomy.tables}
-    return {role: x - x.mean(-1, keepdim=True) if role in anatomy.centred else x for role, x in found.items()}
+def _tables(side: Side, anatomy: Anatomy) -> dict[str, Rows]:
+    found = {role: side.rows(role).settled() for role in anatomy.tables}
+    return {role: _without_mean(x).settled() if role in anatomy.centred else x for role, x in found.items()}
 
 
-def _table_residuals(judge: Judge, mine: dict[str, Tensor], theirs: dict[str, Tensor], t: Tensor) -> list[Residual]:
+def _without_mean(rows: Rows) -> Rows:
+    return rows.map(lambda x: x - x.mean(-1, keepdim=True))
+
+
+def _moved(rows: Rows, t: Tensor) -> Rows:
+    return rows if is_identity(t) else rows.map(lambda x: x @ t).settled()
+
+
+def _table_residuals(judge: Judge, mine: dict[str, Rows], theirs: dict[str, Rows], t: Tensor) -> list[Residual]:
     """Of all tables; a constant may have moved from the positions' and types' to the tokens'."""
-    plain = [judge.residual(role, x @ t, theirs[role]) for role, x in mine.items()]
+    plain = [judge.residual(role, _moved(x, t), theirs[role]) for role, x in mine.items()]
     if len(mine) == 1 or all(r.level != "unexplained" for r in plain):
         return plain
     mine, theirs = _without_constants(mine), _without_constants(theirs)
-    shifted = [judge.residual(role, x @ t, theirs[role], made_of=tuple(mine)) for role, x in mine.items()]
+    shifted = [judge.residual(role, _moved(x, t), theirs[role], made_of=tuple(mine)) for role, x in mine.items()]
     return shifted if all(r.level != "unexplained" for r in shifted) else plain
 
 
@@ -60,22 +71,26 @@ def note_tables(judge: Judge, element: Element) -> None:
     """Constants that went from one table to another, and what no LayerNorm sees of the rows."""
     t = element.tensors["stream"]
     for role in judge.anatomy.tables:
-        difference = judge.b.read(role) - judge.a.read(role) @ t
+        if role not in judge.anatomy.centred and len(judge.anatomy.tables) == 1:
+            continue
+        theirs = judge.b.rows(role)
+        difference = theirs.minus(_moved(judge.a.rows(role), t)).settled()
         if role in judge.anatomy.centred:
-            mean = difference.mean(-1)
-            if float(mean.abs().max()) > 1e-9 * float(judge.b.read(role).abs().max()):
+            mean = difference.per_row(lambda x: x.mean(-1))
+            if float(mean.abs().max()) > 1e-9 * theirs.largest():
                 element.tensors[f"{role}.mean"] = mean
-            difference = difference - mean.unsqueeze(-1)
-        constant = difference.mean(0)
-        if len(judge.anatomy.tables) > 1 and float((difference - constant).norm()) < 1e-3 * float(difference.norm()):
+            difference = _without_mean(difference)
+        if len(judge.anatomy.tables) == 1:
+            continue
+        constant = difference.column_mean()
+        if difference.map(lambda x, c=constant: x - c).norm() < 1e-3 * difference.norm():  # type: ignore[misc]
             element.tensors[f"{role}.constant"] = constant
 
 
-def _without_constants(tables: dict[str, Tensor]) -> dict[str, Tensor]:
-    means = {role: x.mean(0) for role, x in tables.items() if role != "token_table"}
-    found = {role: x - means[role] if role in means else x for role, x in tables.items()}
-    found["token_table"] = found["token_table"] + torch.stack([*means.values()]).sum(0)
-    return found
+def _without_constants(tables: dict[str, Rows]) -> dict[str, Rows]:
+    means = {role: -x.column_mean() for role, x in tables.items() if role != "token_table"}
+    shifts = means | {"token_table": -torch.stack([*means.values()]).sum(0)}
+    return {role: x.map(lambda block, c=shifts[role]: block + c) for role, x in tables.items()}  # type: ignore[misc]
 
 
 def _end_piece(anatomy: Anatomy) -> Piece | None:
@@ -85,26 +100,27 @@ def _end_piece(anatomy: Anatomy) -> Piece | None:
     return last if last is not None and last.name == "unembedding" and not through_head else None
 
 
-def _ends(judge: Judge) -> tuple[Tensor, Tensor] | None:
+def _ends(judge: Judge) -> tuple[Rows, Rows] | None:
     piece = _end_piece(judge.anatomy)
     if piece is None or not judge.anatomy.permutable:
         return None
-    role = piece.readers[0].weight
-    one, two = (normal(side, piece, judge.anatomy).roles[role] for side in (judge.a, judge.b))
-    return one, two
+    return folded(judge.a, piece), folded(judge.b, piece)
 
 
-def _end_residual(judge: Judge, outs: tuple[Tensor, Tensor], t: Tensor) -> Residual:
+def _end_residual(judge: Judge, outs: tuple[Rows, Rows], t: Tensor) -> Residual:
     inverse = torch.linalg.inv(t) if judge.anatomy.stream == "any" else t.mT
     piece = _end_piece(judge.anatomy)
     assert piece is not None
     through = () if piece.norm is None else (piece.norm.gain,)
-    return judge.residual(piece.readers[0].weight, inverse @ outs[0], outs[1], made_of=through)
+    return judge.residual(piece.readers[0].weight, _moved(outs[0], inverse.mT), outs[1], made_of=through)
 
 
 def solve_piece(judge: Judge, piece: Piece, element: Element) -> list[Residual]:
     """Find the heads, neurons and experts of a piece, note them in ``element``, and measure what is left."""
     anatomy = judge.anatomy
+    if is_unembedding(piece):
+        note_norms(judge, piece, element)
+        return unembedding_residuals(judge, piece, element)
     own = normal(judge.a, piece, anatomy)
     mine = in_new_stream(own, piece, element.tensors["stream"], anatomy.stream != "any")
     residuals = solve_normal(judge, piece, element, mine, normal(judge.b, piece, anatomy))[1]
@@ -124,6 +140,10 @@ def note_norms(judge: Judge, piece: Piece, element: Element) -> None:
         mine, theirs = judge.a.read(role), judge.b.read(role)
         if not (still and torch.equal(mine, theirs)):
             element.tensors[role] = theirs
+    if is_unembedding(piece):
+        if (shift := unseen_mean(judge, piece, element)) is not None:
+            element.tensors[f"{piece.readers[0].weight}.mean"] = shift
+        return
     read_through_mean = piece.norm is not None and piece.norm.kind == "layer"
     unseen = {m.weight: -2 for m in piece.readers} if read_through_mean else {}
     unseen |= {role: -1 for m in piece.writers for role in (m.weight, m.bias) if role in judge.anatomy.centred and role}
@@ -188,14 +208,26 @@ def _attempt(
         moved = act(element, mine, piece, a)
     except IllConditioned:
         moved = mine
-    residuals = judge.of_piece(piece, moved, theirs, amplified)
-    plain = judge.of_piece(piece, mine, theirs, {})
+    residuals = _measured(judge, piece, moved, theirs, amplified)
+    plain = _measured(judge, piece, mine, theirs, {})
     if _unexplained(residuals) and _unexplained(plain) <= _unexplained(residuals):
         # What moves nothing explains as much; a matching of what does not correspond would only hide what differs.
         for name in element.tensors.keys() - before:
             del element.tensors[name]
         return mine, plain
     return moved, residuals
+
+
+def _measured(judge: Judge, piece: Piece, moved: Normal, theirs: Normal, amplified: dict[str, float]) -> list[Residual]:
+    """The residuals of a piece; by their products of heads that no element brings together, for want of rank."""
+    found = judge.of_piece(piece, moved, theirs, amplified)
+    if not _unexplained(found):
+        return found
+    moved, roles = with_products(judge, piece, moved, theirs)
+    if not roles:
+        return found
+    again = judge.of_piece(piece, moved, theirs, amplified)
+    return [replace(r, of_product=True) if r.role in roles else r for r in again]
 
 
 def _unexplained(residuals: list[Residual]) -> int:

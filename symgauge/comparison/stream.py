@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Iterable, Iterator, Sequence
 
 import torch
 from torch import Tensor
 
 from symgauge.algorithms.assignment import assignment
 from symgauge.algorithms.pairs import Pair, polar
+from symgauge.checkpoints.rows import Rows
 from symgauge.comparison.heads import solve_pair
 from symgauge.comparison.pieces import Anatomy
 
 
-def candidates(anatomy: Anatomy, ins: tuple[Tensor, Tensor], outs: tuple[Tensor, Tensor] | None) -> Iterator[Tensor]:
-    """Maps T (d, d) of the stream, from what writes it (rows, T acts from the right) and what reads it (columns).
+def candidates(
+    anatomy: Anatomy, ins: tuple[Sequence[Rows], Sequence[Rows]], outs: tuple[Rows, Rows] | None
+) -> Iterator[Tensor]:
+    """Maps T (d, d) of the stream, from what writes it and what reads it: rows (…, d), on which T acts from the right.
 
     ``ins`` are the tables of both models, ``outs`` their unembeddings, gains folded in, if the stream reaches these.
     The identity comes first; then least squares on the tables, on the unembeddings, and on both, within the maps that
     the architecture allows: orthogonal ones by Procrustes (Schönemann, Psychometrika 31, 1966).
     """
-    d = ins[0].shape[-1]
+    d = ins[0][0].shape[-1]
     yield torch.eye(d, dtype=torch.float64)
     if not anatomy.permutable:
         return
@@ -28,9 +32,9 @@ def candidates(anatomy: Anatomy, ins: tuple[Tensor, Tensor], outs: tuple[Tensor,
         if outs is not None:
             yield _general(ins, outs)
         return
-    products = [ins[0].mT @ ins[1]]
+    products = [_summed(x.gram(y) for x, y in zip(*ins, strict=True))]
     if outs is not None:
-        products.append(outs[0] @ outs[1].mT)
+        products.append(outs[0].gram(outs[1]))
         products.append(sum(p / torch.linalg.matrix_norm(p).clamp_min(1e-300) for p in products))
     for product in products:
         if anatomy.stream is None:
@@ -43,16 +47,20 @@ def candidates(anatomy: Anatomy, ins: tuple[Tensor, Tensor], outs: tuple[Tensor,
         yield tidied(polar(product))
 
 
-def _general(ins: tuple[Tensor, Tensor], outs: tuple[Tensor, Tensor]) -> Tensor:
+def _summed(terms: Iterable[Tensor]) -> Tensor:
+    return functools.reduce(torch.add, terms)
+
+
+def _general(ins: tuple[Sequence[Rows], Sequence[Rows]], outs: tuple[Rows, Rows]) -> Tensor:
     """Any invertible map: E T = E' and U = T U'."""
-    one = Pair(ins[0][None, None], outs[0].mT[None, None], None, "tables")
-    two = Pair(ins[1][None, None], outs[1].mT[None, None], None, "tables")
+    tables = [torch.cat([x.whole() for x in side]) for side in ins]
+    one, two = (Pair(e[None, None], u.whole()[None, None], None, "tables") for e, u in zip(tables, outs, strict=True))
     return tidied(solve_pair(one, two)[0, 0])
 
 
-def _permutation(product: Tensor, ins: tuple[Tensor, Tensor]) -> Tensor:
+def _permutation(product: Tensor, ins: tuple[Sequence[Rows], Sequence[Rows]]) -> Tensor:
     """The renumbering of channels that brings the tables nearest."""
-    sizes = [x.square().sum(0) for x in ins]
+    sizes = [_summed(x.total(lambda block: block.square().sum(0)) for x in side) for side in ins]
     cost = sizes[0].unsqueeze(-1) + sizes[1] - 2 * product
     order = torch.from_numpy(assignment(cost.numpy()))
     return torch.eye(len(order), dtype=torch.float64)[:, torch.argsort(order)]

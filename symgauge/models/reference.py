@@ -197,15 +197,23 @@ class Evaluation:
     def head(self, x: Tensor, head: Head, tied: bool) -> Tensor:
         if head.transform is not None:
             x = self.norm(self.activation(self.linear(x, head.transform)), head.transform_norm)
-        weight = self.roles[head.unembedding.weight]
-        logits = x @ (weight.transpose(-2, -1) if tied else weight)
+        logits = self.unembed(x, head.unembedding.weight, tied)
         if head.unembedding.bias is not None:
             logits = logits + self.roles[head.unembedding.bias]
         return _softcap(_scaled(logits, self.a.logit_scale), self.a.logit_softcap)
 
+    def unembed(self, x: Tensor, role: str, tied: bool) -> Tensor:
+        """(..., d_model) → (..., V), without a bias."""
+        weight = self.roles[role]
+        return x @ (weight.transpose(-2, -1) if tied else weight)
+
+    def look_up(self, ids: Tensor) -> Tensor:
+        """Rows of the token table."""
+        return F.embedding(ids, self.roles["token_table"])
+
     def embed(self, ids: Tensor) -> Tensor:
         """Token ids (B, T) → stream (B, T, d_model); every token has type 0."""
-        stream = _scaled(F.embedding(ids, self.roles["token_table"]), self.a.embedding_scale)
+        stream = _scaled(self.look_up(ids), self.a.embedding_scale)
         if self.a.position_table:
             stream = stream + self.roles["position_table"][: ids.shape[-1]]
         if self.a.token_types:

@@ -10,12 +10,12 @@ READERS = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")
 NAME = "model.layers.{}.{}.weight"
 
 
-def model(**overrides):
+def model(layers=LAYERS, **overrides):
     sizes = {
         "hidden_size": D, "num_attention_heads": HEADS, "num_key_value_heads": GROUPS, "head_dim": WIDTH,
         "intermediate_size": INNER, "vocab_size": VOCABULARY, "max_position_embeddings": 32,
     }  # fmt: skip
-    return tiny("llama", LAYERS, **{**sizes, **overrides})
+    return tiny("llama", layers, **{**sizes, **overrides})
 
 
 def draw(*shape, seed=1):

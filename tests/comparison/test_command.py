@@ -88,13 +88,30 @@ def test_what_cannot_be_compared_is_said_in_one_sentence(folders, breaking, word
     assert "Traceback" not in result.stderr
 
 
-def test_an_element_of_another_model_is_refused(folders):
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"hidden_size": 8}, "d_model 16, not 8"),
+        ({"layers": 3}, "layers 2, not 3"),
+        ({"layers": 1}, "layers 2, not 1"),
+        ({"num_attention_heads": 2}, "heads 4, not 2"),
+        ({"num_key_value_heads": 4}, "groups 2, not 4"),
+        ({"intermediate_size": 12}, "d_ff 24, not 12"),
+    ],
+)
+def test_an_element_of_another_model_is_refused(folders, changes, words):
     assert run("compare", folders / "a", folders / "b", "--element", folders / "g").exit_code == 0
-    _wider(folders / "c")
-    result = run("apply", folders / "c", folders / "g", "--out", folders / "image")
-    assert result.exit_code == 2
-    assert "channels" in result.stderr
+    e.model(**changes).save_pretrained(folders / "d")
+    result = run("apply", folders / "d", folders / "g", "--out", folders / "image")
+    assert (result.exit_code, words in result.stderr, "Traceback" in result.stderr) == (2, True, False)
     assert not (folders / "image").exists()
+
+
+def test_an_element_may_act_on_another_vocabulary(folders):
+    assert run("compare", folders / "a", folders / "b", "--element", folders / "g").exit_code == 0
+    e.model(vocab_size=50).save_pretrained(folders / "d")
+    assert run("apply", folders / "d", folders / "g", "--out", folders / "image").exit_code == 0
+    assert run("compare", folders / "d", folders / "image").exit_code == 0
 
 
 @pytest.mark.parametrize("about", [None, "{}", "[]", "{"])

@@ -1,13 +1,16 @@
 """The commands of docs/checkpoints.md print what the page says."""
 
+import copy
 import re
 import shlex
 from pathlib import Path
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from symgauge.cli import app
+from tests.comparison.undescribed import model as undescribed
 from tests.pairs.models import tiny_source
 from tests.pairs.storing import rounded, save
 from tests.pairs.table import PAIRS
@@ -40,7 +43,23 @@ def place(tmp_path_factory):
         pair = pairs[what]
         made = rounded(pair.made(tensors, config), pair.stored)
         save(made, {**config, **pair.config}, folder / name, pair.layout)
+    _save_undescribed(folder)
     return folder
+
+
+def _save_undescribed(folder):
+    """GPT-J, one number of it changed, and its values scaled by what its outputs are divided by."""
+    model = copy.deepcopy(undescribed("gptj"))
+    state = model.state_dict()
+    up, value, output = (f"transformer.h.0.{name}.weight" for name in ("mlp.fc_in", "attn.v_proj", "attn.out_proj"))
+    changes = {
+        "gptj": {}, "gptj-changed": {up: state[up] + torch.eye(*state[up].shape) * (torch.arange(16) == 3)},
+        "gptj-rescaled": {value: 2.7 * state[value], output: state[output] / 2.7},
+    }  # fmt: skip
+    for name, change in changes.items():
+        model.load_state_dict({**state, **change})
+        model.float().save_pretrained(folder / name)
+        model.double()
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda b: b.split("\n")[0][2:60])

@@ -1,13 +1,15 @@
 """Mistakes that are made when checkpoints are folded, rotated, permuted and converted, a file each.
 
-Every file has ``recognise(scene)``: a diagnosis if the mistake, undone, leaves no more than rounding of the first
-tensor that no gauge explains, else None. The order is that in which they are asked: the more special first.
+Every file has ``recognise`` of a scene, or of any difference: a diagnosis if the mistake, undone, leaves no more than
+rounding of the first tensor that no gauge explains, else None. They are asked in the order below, the more special
+first.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from symgauge.comparison.difference import Diagnosis, Difference
 from symgauge.comparison.mistakes import (
     adapter_update,
     few_numbers,
@@ -24,22 +26,24 @@ from symgauge.comparison.mistakes import (
     tied_head,
     transposed,
 )
-from symgauge.comparison.scene import Diagnosis, Scene
+from symgauge.comparison.scene import Scene
 
-_IN_ORDER = (
+_OF_ANY_TENSOR = (transposed, scaled, few_numbers, few_rows, adapter_update, rounding)
+_OF_A_MODEL = (
     mean_subtracted, tied_head, gain, rotary_order, missing_group, inverse_for_transpose, heads_apart, neurons_apart,
-    transposed, scaled, few_numbers, few_rows, adapter_update, rounding,
 )  # fmt: skip
 
 
-def diagnose(scene: Scene) -> Diagnosis:
+def diagnose(difference: Difference) -> Diagnosis:
     """The first known mistake that explains what no gauge does, or that none does.
 
-    All are asked with the rounding of B alone before the rounding of A may hide something.
+    All are asked with the rounding of B alone before the rounding of A may hide something. Without a scene, which knows
+    the architecture, only those that any tensor may have are asked.
     """
-    for allowed in dict.fromkeys((scene.allowed, max(scene.allowed, scene.residual.inherited))):
-        for mistake in _IN_ORDER:
-            found = mistake.recognise(replace(scene, allowed=allowed))
+    mistakes = (*(_OF_A_MODEL if isinstance(difference, Scene) else ()), *_OF_ANY_TENSOR)
+    for allowed in dict.fromkeys((difference.allowed, max(difference.allowed, difference.residual.inherited))):
+        for mistake in mistakes:
+            found = mistake.recognise(replace(difference, allowed=allowed))
             if found is not None:
                 return found
     return Diagnosis("no known mistake explains it")

@@ -2,17 +2,17 @@
 
 import torch
 
-from symgauge.comparison.scene import Diagnosis, Scene
+from symgauge.comparison.difference import Diagnosis, Difference
 
 
-def recognise(scene: Scene) -> Diagnosis | None:
-    difference = _matrix(scene)
-    if difference is None or min(difference.shape) < 4:
+def recognise(difference: Difference) -> Diagnosis | None:
+    matrix = difference.matrix()
+    if matrix is None or min(matrix.shape) < 4:
         return None
-    values = torch.linalg.svdvals(difference)
-    allowed = scene.allowed * float(scene.found().norm())
+    values = torch.linalg.svdvals(matrix)
+    allowed = difference.allowed * float(difference.found().norm())
     left = values.square().flip(0).cumsum(0).flip(0).sqrt()
-    rank = int((left > allowed).sum()) or _sticking_out(values, *difference.shape)
+    rank = int((left > allowed).sum()) or _sticking_out(values, *matrix.shape)
     if 0 < rank <= len(values) // 4 or (0 < rank <= len(values) // 2 and rank <= 2):
         return Diagnosis(f"differs by an update of rank {rank}, as a merged adapter leaves")
     return None
@@ -27,11 +27,3 @@ def _sticking_out(values: torch.Tensor, m: int, n: int) -> int:
             break
         rank += 1
     return rank
-
-
-def _matrix(scene: Scene) -> torch.Tensor | None:
-    """The difference as one matrix: heads side by side."""
-    difference = scene.found() - scene.expected()
-    if difference.dim() == 3:
-        return difference.flatten(0, 1) if ".output." in scene.role else difference.transpose(0, 1).flatten(1)
-    return difference if difference.dim() == 2 else None

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from symgauge.comparison.scene import Diagnosis, Scene
+from symgauge.comparison.difference import Diagnosis, Difference
 
 _FEW = 1 / 8
 """Share of a tensor's channels."""
@@ -11,39 +11,31 @@ _NAMED = 4
 """Rows of a table that are named one by one."""
 
 
-def recognise(scene: Scene) -> Diagnosis | None:
-    expected, found = scene.expected(), scene.found()
+def recognise(difference: Difference) -> Diagnosis | None:
+    expected, found = difference.expected(), difference.found()
     if found.dim() < 2:
         return None
-    for kind, axes in _channels(scene, found.dim()).items():
+    for kind, axes in difference.channels().items():
         across = tuple(i for i in range(found.dim()) if i not in axes)
         sizes = (found - expected).square().mean(across, keepdim=True).sqrt()
-        allowed = scene.allowed * float(found.square().mean().sqrt())
+        allowed = difference.allowed * float(found.square().mean().sqrt())
         wrong = sizes > max(1e-2 * float(sizes.max()), allowed)
         count, of = int(wrong.sum()), wrong.numel()
-        if not 0 < count <= max(2, _FEW * of) or count == of:
+        if not 0 < count <= max(2, _FEW * of) or count == of or (difference.chosen is not None and kind != "rows"):
             continue
-        if not scene.explains(torch.where(wrong, found, expected)):
+        if not difference.explains(torch.where(wrong, found, expected)):
             continue
-        which = f"{count:,} of its {of:,} {kind}"
+        which = f"{count:,} of its {round(of / difference.share):,} {kind}"
         if kind == "rows" and count <= _NAMED:
-            which += f" ({', '.join(str(i) for i in wrong.flatten().nonzero().flatten().tolist())})"
+            numbers = wrong.flatten().nonzero().flatten()
+            numbers = numbers if difference.chosen is None else difference.chosen[numbers]
+            which += f" ({', '.join(map(str, numbers.tolist()))})"
         change = "differs" if count == 1 else "differ"
         before, after = (_rows(x, axes)[wrong.flatten()] for x in (expected, found))
-        if count > 1 and _permuted(before, after, scene.allowed):
+        if count > 1 and _permuted(before, after, difference.allowed):
             change = "have changed places"
         return Diagnosis(f"{which} {change}, and all others agree")
     return None
-
-
-def _channels(scene: Scene, dims: int) -> dict[str, tuple[int, ...]]:
-    """The axes of a channel, by what it is called: maps are (in, out), stacked heads (h, in, d) and (h, d, out)."""
-    if scene.piece is None:
-        return {"rows": (0,)}
-    if dims == 2:
-        return {"output channels": (1,), "input channels": (0,)}
-    writes = ".output." in scene.role
-    return {"output channels": (2,) if writes else (0, 2), "input channels": (0, 1) if writes else (1,)}
 
 
 def _rows(x: Tensor, axes: tuple[int, ...]) -> Tensor:

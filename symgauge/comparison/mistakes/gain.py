@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from symgauge.comparison.scene import Diagnosis, Scene
+from symgauge.comparison.difference import Diagnosis
+from symgauge.comparison.scene import Scene
 
 _SHIFTED = {
     -1: "γ was taken for 1 + γ: the gain is smaller by one",

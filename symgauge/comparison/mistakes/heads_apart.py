@@ -1,7 +1,8 @@
 """Heads or groups of one tensor in another order than those of the tensors that go with it."""
 
+from symgauge.comparison.difference import Diagnosis
 from symgauge.comparison.mistakes._fitting import best_match
-from symgauge.comparison.scene import Diagnosis, Scene
+from symgauge.comparison.scene import Scene
 
 
 def recognise(scene: Scene) -> Diagnosis | None:

@@ -6,8 +6,9 @@ import torch
 from torch import Tensor
 
 from symgauge.algorithms.pairs import matrices
+from symgauge.comparison.difference import Diagnosis
 from symgauge.comparison.heads import attention_of, pairs_of, solve_pair
-from symgauge.comparison.scene import Diagnosis, Scene
+from symgauge.comparison.scene import Scene
 
 
 def recognise(scene: Scene) -> Diagnosis | None:

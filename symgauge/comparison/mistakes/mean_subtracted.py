@@ -1,6 +1,7 @@
 """The mean over the stream's channels taken from what writes it, where RMSNorm sees that mean (LayerNorm does not)."""
 
-from symgauge.comparison.scene import Diagnosis, Scene
+from symgauge.comparison.difference import Diagnosis
+from symgauge.comparison.scene import Scene
 
 
 def recognise(scene: Scene) -> Diagnosis | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import torch
 
+from symgauge.comparison.difference import Diagnosis
 from symgauge.comparison.mistakes._fitting import best_match
-from symgauge.comparison.scene import Diagnosis, Scene
+from symgauge.comparison.scene import Scene
 
 
 def recognise(scene: Scene) -> Diagnosis | None:

@@ -2,8 +2,9 @@
 
 import torch
 
+from symgauge.comparison.difference import Diagnosis
 from symgauge.comparison.neurons import match_rows
-from symgauge.comparison.scene import Diagnosis, Scene
+from symgauge.comparison.scene import Scene
 
 
 def recognise(scene: Scene) -> Diagnosis | None:

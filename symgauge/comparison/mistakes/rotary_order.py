@@ -2,7 +2,8 @@
 
 import torch
 
-from symgauge.comparison.scene import Diagnosis, Scene
+from symgauge.comparison.difference import Diagnosis
+from symgauge.comparison.scene import Scene
 from symgauge.comparison.sides import interleaving
 
 

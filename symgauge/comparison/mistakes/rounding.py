@@ -1,13 +1,13 @@
 """A tensor rounded to fewer digits than it is stored in."""
 
+from symgauge.comparison.difference import Diagnosis, Difference
 from symgauge.comparison.rounding import UNIT, looks_like_rounding
-from symgauge.comparison.scene import Diagnosis, Scene
 
 
-def recognise(scene: Scene) -> Diagnosis | None:
-    size = scene.residual.value
+def recognise(difference: Difference) -> Diagnosis | None:
+    size, change = difference.residual.value, difference.found() - difference.expected()
     for name in ("float32", "float16", "bfloat16", "float8_e4m3fn"):
-        if 0.1 * UNIT[name] <= size <= 3 * UNIT[name] and looks_like_rounding(scene.found() - scene.expected()):
+        if 0.1 * UNIT[name] <= size <= 3 * UNIT[name] and looks_like_rounding(change):
             return Diagnosis(
                 f"the difference has the size and look of rounding to {name}, finer than which it is stored"
             )

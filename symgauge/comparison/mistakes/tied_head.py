@@ -1,6 +1,7 @@
 """The final norm's gain folded into a table that is embedding and head at once, so that the embedding has it too."""
 
-from symgauge.comparison.scene import Diagnosis, Scene
+from symgauge.comparison.difference import Diagnosis
+from symgauge.comparison.scene import Scene
 
 
 def recognise(scene: Scene) -> Diagnosis | None:

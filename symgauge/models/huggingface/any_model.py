@@ -58,17 +58,22 @@ def count_parameters(made: type[Any], config: Config) -> int:
         return sum(p.numel() for p in made(config).parameters())
 
 
-def build(made: type[Any], config: Config, seed: int = 0) -> Any:
-    """A float64 model in evaluation mode with plain attention and no cache; every parameter is random."""
+def plainly_made(made: type[Any], config: Config) -> Any:
+    """A float64 model in evaluation mode with plain attention and no cache, its parameters as the class makes them."""
     _plain(config)
     # Initialisation draws from the global generator; leave no trace there.
     with torch.random.fork_rng(devices=[]):
-        model = made(config).double().eval()
+        return _prepared(made(config).double().eval())
+
+
+def build(made: type[Any], config: Config, seed: int = 0) -> Any:
+    """The same with random parameters, every one of them."""
+    model = plainly_made(made, config)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(0.6 * torch.randn(parameter.shape, generator=generator, dtype=torch.float64))
-    return _prepared(model)
+    return model
 
 
 def _prepared(model: Any) -> Any:

@@ -74,18 +74,18 @@ def feed(model: Any, config: Config) -> Feed:
     Raises :class:`UnsupportedModel` if it does not run on them.
     """
     name = model.main_input_name if isinstance(model.main_input_name, str) else model.main_input_name[0]
-    made, vocabulary = type(model).__name__, _vocabulary(config)
+    made, vocabulary = type(model).__name__, vocabulary_of(config)
     errors: list[str] = []
     if name == "input_ids":
-        wrapped = EncoderDecoder(model) if _wants_both(model, config) else model
+        wrapped = EncoderDecoder(model) if wants_both(model, config) else model
         found = _tokens(wrapped, config, vocabulary, errors)
         if found is not None:
             note = f"{made} is measured as a function of one sequence: its first half is encoded, the rest decoded"
             return Feed(wrapped, found, () if wrapped is model else (note,))
     else:
-        for shape in _shapes(name, config):
+        for shape in shapes_of(name, config):
             inputs = Arrays(shape, keyword=name)
-            if _runs(model, inputs, errors):
+            if runs(model, inputs, errors):
                 return Feed(model, inputs)
     pair = _pair_of_inputs(model, config, name, vocabulary)
     if pair is not None:
@@ -104,9 +104,9 @@ def _pair_of_inputs(model: Any, config: Config, name: str, vocabulary: int) -> F
     if tokens not in arguments or not arrays:
         return None
     errors: list[str] = []
-    for shape in _shapes(arrays, config):
+    for shape in shapes_of(arrays, config):
         wrapped = WithArrays(model, arrays, tokens, shape, vocabulary)
-        if _runs(wrapped, Tokens(vocabulary, 5), errors):
+        if runs(wrapped, Tokens(vocabulary, 5), errors):
             found = _tokens(wrapped, config, vocabulary, errors)
             note = (
                 f"{type(model).__name__} is measured as a function of {tokens} beside {arrays} of shape {shape}: the "
@@ -116,16 +116,16 @@ def _pair_of_inputs(model: Any, config: Config, name: str, vocabulary: int) -> F
     return None
 
 
-def _wants_both(model: Any, config: Config) -> bool:
+def wants_both(model: Any, config: Config) -> bool:
     return bool(config.is_encoder_decoder) and "decoder_input_ids" in inspect.signature(model.forward).parameters
 
 
-def _vocabulary(config: Config) -> int:
+def vocabulary_of(config: Config) -> int:
     found = getattr(config, "vocab_size", None) or getattr(config.get_text_config(), "vocab_size", None)
     return found if isinstance(found, int) and found > 0 else 32
 
 
-def _runs(module: nn.Module, inputs: Inputs, errors: list[str]) -> bool:
+def runs(module: nn.Module, inputs: Inputs, errors: list[str]) -> bool:
     """Whether the module runs on two such inputs; what it says if not goes to ``errors``."""
     batch = inputs.draw(2, torch.Generator().manual_seed(0))
     try:
@@ -149,7 +149,7 @@ def _tokens(module: nn.Module, config: Config, vocabulary: int, errors: list[str
     lengths = list(_lengths(config, vocabulary, 1 + both, more))
     for length in lengths:
         inputs = Tokens(vocabulary, length, keyword)
-        if not _runs(module, inputs, errors):
+        if not runs(module, inputs, errors):
             break
         now = reached(module, inputs)
         if seen is not None and length >= _LONGEST and bool((now & ~seen).any()):
@@ -163,7 +163,7 @@ def _tokens(module: nn.Module, config: Config, vocabulary: int, errors: list[str
 
 def _lengths(config: Config, vocabulary: int, parts: int, more: int) -> Iterator[int]:
     """Lengths to try, growing, up to what the configuration allows each of ``parts`` parts, and ``more``."""
-    limit = _limit(config) * parts + more
+    limit = positions_of(config) * parts + more
     length = min(limit, max(4, 3 * parts, 3 + more, math.ceil(math.log(_SEQUENCES) / math.log(max(2, vocabulary)))))
     while length < limit - 2 * parts:
         yield length
@@ -172,7 +172,7 @@ def _lengths(config: Config, vocabulary: int, parts: int, more: int) -> Iterator
     yield from range(length, limit + 1)
 
 
-def _limit(config: Config) -> int:
+def positions_of(config: Config) -> int:
     """Positions that the configuration allows, as far as they are tried."""
     names = ("max_position_embeddings", "n_positions", "max_seq_len", "max_target_positions", "n_ctx", "block_size")
     parts = (config, config.get_text_config())
@@ -236,7 +236,7 @@ def floats(result: Any) -> list[Tensor]:
     return [x for value in values for x in floats(value)]
 
 
-def _shapes(name: str, config: Config) -> Iterator[tuple[int, ...]]:
+def shapes_of(name: str, config: Config) -> Iterator[tuple[int, ...]]:
     """Shapes that an input of this name may have, the likeliest first."""
     vision = getattr(config, "vision_config", config)
     if name.startswith("pixel_values"):
