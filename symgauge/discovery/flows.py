@@ -16,7 +16,7 @@ from symgauge.discovery.fields import Fields
 from symgauge.exact.probes import Inputs
 from symgauge.exact.result import Output
 from symgauge.layout import Layout, flatten
-from symgauge.module_invariance import displaced, function_of
+from symgauge.module_invariance import NOISE, displaced, function_of
 from symgauge.numeric.controls import FACTOR, MARGIN
 from symgauge.numeric.error_model import allowed_error, conditions, relative_error, sensitivity
 from symgauge.numeric.invariance import LARGEST_ALLOWED
@@ -67,7 +67,7 @@ def run(
     longest = max(max(shape, default=1) for shape in shapes.values())
     start = np.concatenate([[1.0], theta.numpy(), derived(theta).numpy()])
     shaken = sensitivity(function, before, {}, seed)
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed % 2**61 + NOISE)
     flows = []
     for number in range(fields.count):
         matrix = fields.chosen([number]).matrices()[0].astype(np.float64)

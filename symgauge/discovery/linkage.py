@@ -85,6 +85,8 @@ class Linkage:
     def keeps(self, views: Sequence[IndexView], generic: frozenset[Axis]) -> bool:
         """Whether exchanging these views' slices keeps the outputs at the point that is generic in these axes only."""
         theta, outputs = self._point(generic)
+        if not bool(outputs.isfinite().all()):
+            return True  # nothing can be seen there: the module inverts what is symmetric, or divides by a difference
         image = theta
         for view in views:
             image = image[self.steps[view]]

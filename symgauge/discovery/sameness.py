@@ -40,11 +40,13 @@ class PlainValues:
         self.parameters = prepare(self.module, [name for name, _ in function.counted], theta)
         self.count = 0
         self._wide = True
+        self._usual: torch.Size | None = None
         slow, self._wide = self(theta), False
         self._wide = not torch.equal(slow, self(theta))  # nothing in it leaves float64: no need to watch each operation
 
     def __call__(self, theta: Tensor, derivatives: bool = False) -> Tensor:
-        """All outputs, (batch, entries)."""
+        """All outputs, (batch, entries); not a number where the module cannot be run, as where it inverts a matrix that
+        is singular at a special point."""
         self.count += 1
         sizes = [p.numel() for p in self.parameters]
         for p, piece in zip(self.parameters, theta.split(sizes), strict=True):
@@ -54,10 +56,16 @@ class PlainValues:
         try:
             with float64() if self._wide else nullcontext(), torch.set_grad_enabled(derivatives):
                 found = self.function.call(self.module, self.batch)
+        except Exception:
+            if self._usual is None:
+                raise
+            return torch.full(self._usual, math.nan, dtype=torch.float64)
         finally:
             torch.set_default_dtype(before)
         values = [found[name].movedim(axis, 0).double() for name, axis in self.function.axes.items()]
-        return torch.cat([x.reshape(len(self.batch), -1) for x in values], 1)
+        outputs = torch.cat([x.reshape(len(self.batch), -1) for x in values], 1)
+        self._usual = outputs.shape
+        return outputs
 
     def unseen(self, theta: Tensor) -> Tensor:
         """Positions in θ of entries that the outputs do not depend on."""

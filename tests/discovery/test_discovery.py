@@ -166,3 +166,19 @@ def test_symmetries_that_span_the_kernel_are_no_witness_of_its_dimension() -> No
     assert unwitnessed.nullity < 4
     with pytest.raises(symgauge.Undecided, match="the second witness contradicts"):
         discover(module, inputs, fibre=unwitnessed)
+
+
+def test_the_length_of_a_direction_is_spoiled_by_noise_of_other_numbers() -> None:
+    """Noise from the seed of the point is a multiple of it, which a function of the direction alone does not see."""
+    module = Weighted(lambda v: v / v.norm(), (3,))
+    found = discover(module, symgauge.Vectors(1, 3))
+    assert (found.nullity, found.unexplained, found.doubt) == (1, 0, "")
+
+
+def test_a_module_that_fails_at_symmetric_points_is_searched_all_the_same() -> None:
+    """A⁻¹B: where rows are equal there is no inverse. The six permutations of what lies between the two are connected
+    to the identity in GL(3) up to a sign."""
+    module = Weighted(lambda a, b: (torch.linalg.inv(a) @ b).sum(0), (3, 3), (3, 3))
+    found = discover(module, symgauge.Vectors(1, 3))
+    assert found.unexplained == 0
+    assert found.discrete.order >= 1
