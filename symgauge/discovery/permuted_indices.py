@@ -10,7 +10,7 @@ from torch import Tensor
 from symgauge.discovery.generators import LinkedViews
 from symgauge.discovery.index_views import IndexView, moved, swapped
 from symgauge.discovery.linkage import Linkage
-from symgauge.discovery.sameness import PlainValues, close
+from symgauge.discovery.sameness import PlainValues, close, shaken
 
 
 class PermutedIndices:
@@ -58,10 +58,8 @@ class PermutedIndices:
 
     def _shows(self, views: Sequence[IndexView], pair: tuple[int, int]) -> bool:
         """Whether the function depends on what is exchanged: on an unused row, every permutation is a symmetry."""
-        other = self.theta.clone()
-        for view in views:
-            other[view.slices[list(pair)]] *= 1.5
-        return not self.keeps(other)
+        entries = torch.cat([view.slices[list(pair)].reshape(-1) for view in views])
+        return not self.keeps(shaken(self.theta, entries))
 
     def _classes(self, views: Sequence[IndexView]) -> list[list[int]]:
         """Indices of which any two may be exchanged: an equivalence, so one of each class is compared."""

@@ -16,6 +16,7 @@ from symgauge.arithmetic.finite_field import FiniteField
 from symgauge.arithmetic.traced_value import Calculus, TracedValue
 from symgauge.exact.evaluation import Evaluation
 from symgauge.exact.parameter_function import ParameterFunction
+from symgauge.module_invariance import NOISE
 from symgauge.plain import float64, prepare
 from symgauge.private import private_copy
 
@@ -99,6 +100,14 @@ class PlainValues:
         with Operations() as operations:
             self(theta)
         return operations
+
+
+def shaken(theta: Tensor, entries: Tensor) -> Tensor:
+    """θ with noise of their own size on some entries: a multiple of a direction may be the same to the function."""
+    noise = torch.randn(len(theta), generator=torch.Generator().manual_seed(NOISE), dtype=theta.dtype)
+    other = theta.clone()
+    other[entries] *= 1.5 + 0.2 * noise[entries]
+    return other
 
 
 def close(a: Tensor, b: Tensor) -> bool:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from symgauge.discovery.generators import Generator, LinkedViews
 from symgauge.discovery.index_views import IndexView, positions
+from symgauge.discovery.sameness import shaken
 
 _SUBSETS = 8
 """Linked views of which all subsets are tried; of more, subsets of those whose names differ in numbers are."""
@@ -84,9 +85,7 @@ def tensor_flips(shapes: dict[str, torch.Size], theta: Tensor, keeps: Keeps) -> 
     places = positions(shapes)
     seen = []
     for name, place in places.items():
-        other = theta.clone()
-        other[place.reshape(-1)] *= 1.5
-        if not keeps(other):
+        if not keeps(shaken(theta, place.reshape(-1))):
             seen.append(name)
     space, found = SignSpace(), []
     sets = itertools.chain.from_iterable(itertools.combinations(seen, k) for k in (1, 2, 3))

@@ -170,9 +170,10 @@ def test_symmetries_that_span_the_kernel_are_no_witness_of_its_dimension() -> No
 
 def test_the_length_of_a_direction_is_spoiled_by_noise_of_other_numbers() -> None:
     """Noise from the seed of the point is a multiple of it, which a function of the direction alone does not see."""
-    module = Weighted(lambda v: v / v.norm(), (3,))
+    module = Weighted(lambda v: v * v.sum() / (v @ v), (3,))
     found = discover(module, symgauge.Vectors(1, 3))
     assert (found.nullity, found.unexplained, found.doubt) == (1, 0, "")
+    assert found.discrete.order == 2  # the function sees v, though not its length, and does not see its sign
 
 
 def test_a_module_that_fails_at_symmetric_points_is_searched_all_the_same() -> None:
