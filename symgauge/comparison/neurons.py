@@ -41,7 +41,8 @@ def solve_neurons(one: FeedForwardParameters, two: FeedForwardParameters, close:
     """Order and factors (d_ff,) with ``one.moved(order, factors)`` nearest to ``two``.
 
     Neurons are compared by what no factor changes (the gate's column, or columns of length one), first with
-    themselves: where that is near enough, none moves. Factors that differ from one by less than ``close`` are one.
+    themselves: where that is near enough, none moves. Factors that differ from one by less than ``close`` are one, unless
+    they fit much better: rounding leaves as much whatever the factor.
     """
     mine, theirs = _marks(one), _marks(two)
     order = match_rows(mine, theirs)
@@ -106,4 +107,7 @@ def _factors(one: FeedForwardParameters, two: FeedForwardParameters, order: Tens
     elif one.freedom == "positive":
         factors = factors.clamp_min(0)
     factors = torch.where(factors == 0, 1.0, factors)
-    return torch.where((factors - 1).abs() < close, 1.0, factors)
+    with_factor, without = (
+        torch.linalg.vector_norm(f.unsqueeze(-1) * free - target, dim=-1) for f in (factors, torch.ones_like(factors))
+    )
+    return torch.where(((factors - 1).abs() < close) & (without <= 2 * with_factor), 1.0, factors)

@@ -2,6 +2,7 @@
 made of A's rounded numbers."""
 
 import pytest
+import torch
 
 from symgauge.comparison import compare
 from tests.comparison import edits as e
@@ -47,9 +48,17 @@ def noise(x):
     return x + 0.02 * x.square().mean().sqrt() * e.draw(*x.shape)
 
 
+def scaled(s, most):
+    up, down = (e.NAME.format(1, f"mlp.{part}_proj") for part in ("up", "down"))
+    factors = 1 + most * torch.linspace(-1, 1, len(s[up]), dtype=torch.float64)
+    return {**s, up: factors.unsqueeze(-1) * s[up], down: s[down] / factors}
+
+
 EXACT = {
     "nothing": lambda s: s,
     "neurons": lambda s: e.permute_neurons(s, 1, scale=False),
+    "neurons scaled": lambda s: scaled(e.permute_neurons(s, 1, scale=False), 0.7),
+    "neurons scaled by less than the grid": lambda s: scaled(s, 0.05),
     "values": lambda s: e.mix_values(s, 1),
     "planes": lambda s: e.turn_planes(s, 1),
     "folded": e.fold,
