@@ -41,8 +41,8 @@ def solve_neurons(one: FeedForwardParameters, two: FeedForwardParameters, close:
     """Order and factors (d_ff,) with ``one.moved(order, factors)`` nearest to ``two``.
 
     Neurons are compared by what no factor changes (the gate's column, or columns of length one), first with
-    themselves: where that is near enough, none moves. Factors that differ from one by less than ``close`` are one, unless
-    they fit much better: rounding leaves as much whatever the factor.
+    themselves: where that is near enough, none moves. Factors that differ from one by less than ``close`` are one,
+    unless they fit much better: rounding leaves as much whatever the factor.
     """
     mine, theirs = _marks(one), _marks(two)
     order = match_rows(mine, theirs)
