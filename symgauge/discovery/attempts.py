@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import torch
 from torch import nn
@@ -22,6 +23,7 @@ from symgauge.discovery.solving import solve
 from symgauge.discovery.structure import Constants, closed, independent, rescaled
 from symgauge.discovery.taken_in import TakenIn, taken_in
 from symgauge.discovery.translations import Modulo
+from symgauge.errors import Undecided
 from symgauge.exact.dimension import Progress, dimension
 from symgauge.exact.probes import Inputs
 from symgauge.exact.rank import Echelon
@@ -205,8 +207,12 @@ class _Search:
 
     def _taking_in(self, what: str, each: Iterable[Sequence[Derived]], before: Attempt) -> Iterator[Attempt]:
         targets = self._unexplained(before)
+        search = partial(taken_in, points=self.points, translations=self.translations, most=_LARGEST)
         for derived in each:
-            found = taken_in(derived, targets, self.points, self.translations, before.known, _LARGEST, self.progress)
+            try:
+                found = search(derived, targets, known=before.known, progress=self.progress)
+            except Undecided:  # what cannot be told here takes nothing from what is known
+                continue
             if found is not None:
                 before = replace(
                     before, ansatz=f"{before.ansatz} and {what}", unknowns=found.unknowns, known=found.known,

@@ -1,9 +1,9 @@
 """Tensors that are computed from one parameter, and that others may take in: 1/γ and W⁻¹.
 
 What undoes a norm's gain for the maps that read it is its reciprocal; what makes up for a constant behind a map is its
-inverse, or what it annihilates. A field that takes in such a tensor is not affine in
-the parameters. But it moves none of those that the tensor is computed from, so that the tensor is a constant of its
-motion: as a linear map of (1, θ, derived tensors) it is proved, bracketed and run like an affine one.
+inverse, or what it annihilates. A field that takes in such a tensor is not affine in the parameters. But it moves none
+of those that the tensor is computed from, so that the tensor is a constant of its motion: as a linear map of
+(1, θ, derived tensors) it is proved, bracketed and run like an affine one.
 """
 
 from __future__ import annotations

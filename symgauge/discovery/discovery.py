@@ -99,7 +99,7 @@ class Discovery:
 
     @property
     def beyond_affine(self) -> int:
-        """How many more directions those explain that take in tensors computed from others."""
+        """Dimension of the symmetries beyond them that take in tensors computed from others: 1/γ, W⁻¹."""
         return sum(more.fields.count for more in self.attempt.taken_in)
 
     @property

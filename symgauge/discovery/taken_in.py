@@ -50,6 +50,8 @@ def taken_in(
     there are more than ``most`` unknowns.
 
     Tensors that the derived ones are computed from are no targets: the derived ones are constants of the motion.
+
+    Raises :class:`Undecided` as searches for affine fields do.
     """
     bases = {each.base for each in derived}
     targets = [target for target in targets if target not in bases]
@@ -68,9 +70,7 @@ def taken_in(
         return None
     fields, constants = closed(modulo.reduced(fields)[0], modulo)
     bound = proved(fields, there, there.used(prime))
-    return TakenIn(
-        tuple(derived), fields, trivial, constants, known, sum(term.size for term in terms), bound
-    )  # fmt: skip
+    return TakenIn(tuple(derived), fields, trivial, constants, known, sum(term.size for term in terms), bound)
 
 
 def _terms(target: Block, source: Derived) -> Iterator[Term]:
