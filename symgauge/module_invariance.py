@@ -115,7 +115,7 @@ def function_of(module: nn.Module, layout: Layout, inputs: Inputs, output: Outpu
     """Roles → all outputs of a copy of the module in one vector, on inputs drawn from ``seed``."""
     theta, named = flatten(module)
     twin, names = private_copy(module), [name for name, _ in named]
-    fed = _ByKeyword(twin, inputs.keyword) if inputs.keyword else twin
+    fed = ByKeyword(twin, inputs.keyword) if inputs.keyword else twin
     batch = inputs.draw(BATCH, torch.Generator().manual_seed(seed)).movedim(0, inputs.batch_axis)
     batch = batch * CALM if batch.is_floating_point() else batch
 
@@ -130,7 +130,7 @@ def function_of(module: nn.Module, layout: Layout, inputs: Inputs, output: Outpu
     return function
 
 
-class _ByKeyword(nn.Module):
+class ByKeyword(nn.Module):
     """A module that takes its one input by name."""
 
     def __init__(self, module: nn.Module, keyword: str) -> None:

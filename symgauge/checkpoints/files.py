@@ -107,4 +107,8 @@ def _load(path: Path) -> Any:
             "model as safetensors"
         ) from error
     except (RuntimeError, EOFError, ValueError, KeyError, OSError) as error:
-        raise InvalidFile(f"{path}: is no file of PyTorch weights: {one_line(error, 100)}") from error
+        why = "" if isinstance(error, KeyError) else f": {one_line(error, 100)}"  # a key alone says nothing
+        raise InvalidFile(
+            f"{path}: is no file of PyTorch weights{why}; expected a model folder, safetensors, GGUF, or a state dict "
+            "that torch.save wrote"
+        ) from error

@@ -15,6 +15,7 @@ from symgauge.comparison.function import FunctionCheck
 from symgauge.comparison.rounding import SAFETY
 from symgauge.comparison.undescribed.feeding import counted
 from symgauge.errors import ForeignError, InvalidInput, Undecided
+from symgauge.module_invariance import ByKeyword
 from symgauge.plain import float64, run
 
 Batches = list[tuple[Tensor, str | None]]
@@ -23,23 +24,12 @@ _UNSEEN = 1e-13
 """Derivatives this small beside the largest are zero up to rounding."""
 
 
-class _Named(nn.Module):
-    """A module that takes its one input by name."""
-
-    def __init__(self, module: nn.Module, keyword: str) -> None:
-        super().__init__()
-        self.module, self.keyword = module, keyword
-
-    def forward(self, x: Tensor) -> object:
-        return self.module(**{self.keyword: x})
-
-
 def results(module: nn.Module, batches: Batches) -> list[Tensor]:
     """All that a module returns, its logits where it has some. Raises :class:`ForeignError` for what it raises."""
     found = []
     for batch, keyword in batches:
         with blaming(f"running {type(module).__name__} on an input of shape {tuple(batch.shape)}", module):
-            found += run(_Named(module, keyword) if keyword else module, batch)
+            found += run(ByKeyword(module, keyword) if keyword else module, batch)
     if not found or not any(x.numel() for x in found):
         raise InvalidInput(f"{type(module).__name__} returns no tensor of numbers")
     return found
