@@ -32,8 +32,6 @@ from symgauge.exact.supports import supports
 
 _LARGEST = 2_500
 """Unknown coefficients up to which an ansatz is tried."""
-
-
 _MANY = 16
 """Tensors up to which all sets of three are looked at."""
 
