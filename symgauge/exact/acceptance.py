@@ -15,8 +15,9 @@ import torch
 from torch import Tensor
 
 from symgauge.arithmetic.record import Record
+from symgauge.errors import Undecided
 from symgauge.exact.evaluation import Evaluation
-from symgauge.exact.outputs import clean, numbered, signatures
+from symgauge.exact.outputs import clean, finite, numbered, signatures
 from symgauge.exact.probes import Tokens, regrow
 
 _ENUMERATE = 4096
@@ -80,6 +81,8 @@ class Acceptance:
         """(positions, entries at each) of every output, known after the first batch."""
         self.unusable = 0
         """Positions whose square roots do not exist in the field."""
+        self.looked = self.not_finite = 0
+        """Positions, and those among them where float64 has no number: no branch can be decided there."""
         self._seen: set[Key] = set()
         self._covered: Counter[int] = Counter()
         """How often each token was a position's own in what was handed out, and in all that was found usable."""
@@ -176,6 +179,15 @@ class Acceptance:
         if aligned and self._todo is None and not bool(good.all()):
             self._remember(batch, good)
         self.unusable += int((~good).sum())
+        there = finite(elements)
+        self.looked += there.numel()
+        self.not_finite += int((~there).sum())
+        if 2 * self.not_finite > self.looked:
+            raise Undecided(
+                "the float64 reference of the output is not finite for most inputs, so branches (ReLU, top-k, masks) "
+                "cannot be trusted at this point; pass another seed"
+            )
+        good &= there
         apart = elements if self.generic is None else self.generic(batch)
         signature = signatures(self.evaluation.calculus.field, apart).tolist()
         for row in torch.nonzero(good.any(1)).flatten().tolist():

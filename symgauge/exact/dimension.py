@@ -290,6 +290,11 @@ def _result(
             "reference decided it, "
             "and the result is that of the branch taken"
         )
+    if lost := search.acceptance.not_finite:
+        notes.append(
+            f"at {lost} of {search.acceptance.looked} output positions {function.name} gives no finite number in "
+            "float64 (overflow, 0/0); nothing was looked at there"
+        )
     return FibreDimension(
         parameters=len(theta),
         rank=rank,

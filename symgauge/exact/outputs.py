@@ -56,6 +56,11 @@ def clean(elements: list[TracedValue]) -> Tensor:
     return torch.cat(parts, 1)
 
 
+def finite(elements: list[TracedValue]) -> Tensor:
+    """(batch, positions): where every entry is a number in float64 (no overflow, no 0/0)."""
+    return torch.cat([by_position(torch.isfinite(e.reference)).all(-1).cpu() for e in elements], 1)
+
+
 def signatures(field: FiniteField, elements: list[TracedValue]) -> Tensor:
     """(batch, positions, 2): two numbers for the whole output at a position; equal ones mean equal outputs."""
     parts = []

@@ -14,6 +14,7 @@ singular values that do not exceed the difference are noise. A rank is given onl
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 import warnings
@@ -125,6 +126,7 @@ def rank_witness(
     plan = _Plan(names, list(batches), output, device, forward, batch_axis)
     with torch.random.fork_rng(devices=[]), one_thread():
         try:
+            plan = plan.with_finite_outputs(_copies(module, 1)[0], theta)
             here = _seen(plan, module, theta, min_gap, lower_bound=True)
         except _NoJacobian as error:
             return nothing(str(error))
@@ -142,6 +144,11 @@ def rank_witness(
         )
     rank = None if reason else rank
     return RankWitness(rank, here.gap, here.rows, reason, time.perf_counter() - began, here.at_least, calm.rank)
+
+
+def _failed(error: Exception) -> _NoJacobian:
+    said = " ".join(str(error).split())[:200]
+    return _NoJacobian(f"the plain module fails in float64: {type(error).__name__}: {said}")
 
 
 @dataclass(frozen=True)
@@ -194,8 +201,7 @@ class _Plan:
         except SymgaugeError:
             raise
         except Exception as error:  # whatever a user's module raises
-            said = " ".join(str(error).split())[:200]
-            raise _NoJacobian(f"the plain module fails in float64: {type(error).__name__}: {said}") from error
+            raise _failed(error) from error
         if not bool(torch.isfinite(jacobian).all()):
             raise _NoJacobian("the float64 Jacobian has entries that are not finite")
         return jacobian, small
@@ -219,6 +225,29 @@ class _Plan:
                 rows.append(_pull(torch.cat([y.reshape(-1) for y in looked_at]), counted))
         return torch.cat(rows), small
 
+    def with_finite_outputs(self, module: nn.Module, theta: Tensor) -> _Plan:
+        """The plan without the inputs at which the module gives no number; most must give one.
+
+        Raises :class:`_NoJacobian` if they do not, or if the module fails.
+        """
+        kept = []
+        axis = self.batch_axis
+        try:
+            prepare(module, self.names, theta, self.device)
+            with torch.no_grad():
+                for batch in (x for x in self.batches if x.numel()):
+                    x = batch.double() if batch.is_floating_point() else batch
+                    outputs, _ = self._outputs(module, x.to(self.device), enlarge=True, may_overflow=True)
+                    good = torch.stack([torch.isfinite(y).flatten(1).all(1) for y in outputs]).all(0)
+                    kept.append(batch.index_select(axis, torch.nonzero(good).flatten().to(batch.device)))
+        except SymgaugeError:
+            raise
+        except Exception as error:  # whatever a user's module raises
+            raise _failed(error) from error
+        if 2 * sum(x.shape[axis] for x in kept) < sum(x.shape[axis] for x in self.batches):
+            raise _NoJacobian("the plain module's outputs are not finite (NaN or infinite) in float64")
+        return dataclasses.replace(self, batches=kept)
+
     def _probes(self) -> Iterator[Tensor]:
         for batch in self.batches:
             x = batch.to(self.device)
@@ -231,7 +260,9 @@ class _Plan:
             half = torch.arange(0, x.shape[self.batch_axis], 2, device=x.device)
             yield from (x.double().index_select(self.batch_axis, half) * size for size in SIZES)
 
-    def _outputs(self, module: nn.Module, batch: Tensor, *, enlarge: bool) -> tuple[list[Tensor], bool]:
+    def _outputs(
+        self, module: nn.Module, batch: Tensor, *, enlarge: bool, may_overflow: bool = False
+    ) -> tuple[list[Tensor], bool]:
         """Output tensors as (batch, positions, width), and whether there were small constants to enlarge."""
         with float64(enlarge) as mode:
             if self.forward is not None:
@@ -242,7 +273,7 @@ class _Plan:
                 raise _NoJacobian("the plain module returns no tensor of floating-point numbers")
             if not all(y.dim() for y in outputs):
                 raise _NoJacobian("the plain module returns a single number for a whole batch")
-            if not all(bool(torch.isfinite(y).all()) for y in outputs):
+            if not (may_overflow or all(bool(torch.isfinite(y).all()) for y in outputs)):
                 raise _NoJacobian("the plain module's outputs are not finite (NaN or infinite) in float64")
             shaped = [y.double().reshape(len(y), -1, y.shape[-1] if y.dim() > 1 else 1) for y in outputs]
         return shaped, mode.enlarged

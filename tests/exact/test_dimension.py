@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+import symgauge
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
 from symgauge.errors import InvalidInput, Undecided
 from symgauge.exact.dimension import dimension
@@ -208,6 +209,27 @@ def test_an_own_point_at_which_float64_overflows_is_refused() -> None:
         model.weight.fill_(1e308)
     with pytest.raises(Undecided, match="is not finite in float64 at this point"):
         dimension(model, Vectors(1, 4), point="own")
+
+
+class ReciprocalOfExponentials(nn.Module):
+    """Keys by elu + 1, as in linear attention: a few wide inputs underflow, and 0/0 is no number."""
+
+    def __init__(self, shift: float = 0.0) -> None:
+        super().__init__()
+        self.query, self.key, self.value = (nn.Parameter(torch.randn(3, 2)) for _ in range(3))
+        self.shift = shift
+
+    def forward(self, x: Tensor) -> Tensor:
+        q, k = (nn.functional.elu(x @ w - self.shift) + 1 for w in (self.query, self.key))
+        return (q @ (k.mT @ (x @ self.value))) / (q @ k.sum(1)[..., None])  # type: ignore[no-any-return]
+
+
+def test_inputs_without_a_finite_output_are_left_out_and_said() -> None:
+    found = symgauge.dimension(ReciprocalOfExponentials(), Vectors(3, 3))
+    assert (found.nullity, found.float_rank, found.doubt) == (0, 18, "")
+    assert any("gives no finite number in float64" in note for note in found.notes)
+    with pytest.raises(Undecided, match="not finite"):
+        symgauge.dimension(ReciprocalOfExponentials(shift=100), Vectors(3, 3))
 
 
 class Wearing(nn.Module):
