@@ -67,10 +67,11 @@ class Watcher:
     def root(self, radicand: Element) -> None:
         """A square root is about to be taken."""
 
-    def side(self, operation: str, distance: Tensor, undefined: Tensor | None) -> None:
-        """A continuous function has a kink where ``distance`` is 0."""
+    def side(self, operation: str, distance: Tensor, undefined: Tensor | None, guard: bool = False) -> None:
+        """A continuous function has a kink where ``distance`` is 0; ``guard``: a bound that is not meant to be
+        met, with the safe side above."""
 
-    def jump(self, operation: str, distance: Element, ordered: bool = False) -> None:
+    def jump(self, operation: str, distance: Element, ordered: bool = False, guard: bool = False) -> None:
         """A function may jump where ``distance`` is 0; ``ordered``: it can only be on one side."""
 
 
@@ -89,20 +90,20 @@ class Arithmetic(ABC, Generic[E]):
 
     # ----- thresholds
 
-    def threshold(self, operation: str, distance: E) -> None:
+    def threshold(self, operation: str, distance: E, guard: bool = False) -> None:
         """Tell on which side of 0 each entry is, for a continuous function with a kink there."""
         if self.watcher.thresholds and distance.depends:
-            self.watcher.side(operation, distance.reference, distance.undefined)
+            self.watcher.side(operation, distance.reference, distance.undefined, guard)
 
     def chosen(self, operation: str, x: E, mask: Tensor) -> None:
         """Tell which entries were chosen (top-k experts), as sides of a threshold."""
         if self.watcher.thresholds and x.depends:
             self.watcher.side(operation, mask.double() - 0.5, x.undefined)
 
-    def jump(self, operation: str, distance: E, ordered: bool = False) -> None:
+    def jump(self, operation: str, distance: E, ordered: bool = False, guard: bool = False) -> None:
         """Tell of a threshold at 0 that the function may jump at."""
         if self.watcher.thresholds and distance.depends:
-            self.watcher.jump(operation, distance, ordered)
+            self.watcher.jump(operation, distance, ordered, guard)
 
     # ----- constants
 

@@ -48,6 +48,13 @@ class Sides:
     "space, not of inputs."""
     ordered: bool = False
     """Whether one side is the only one there can be (the distance between the last chosen and the first not chosen)."""
+    guard: bool = False
+    """Whether the bound looks as if it were there against division by zero or overflow only; above is the safe side."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether inputs may cross it: not a guard that no entry met."""
+        return self.moves and (not self.guard or bool(self.below.any()))
 
     def stuck(self, fewer: int = 1) -> tuple[int, Tensor, Tensor]:
         """(axis, above, below): along the axis of which most are, units on that side at fewer places than that."""
@@ -118,11 +125,13 @@ class Record(Watcher):
         self._turns[current(), operation] += 1
         return Key(current(), operation, self._turns[current(), operation])
 
-    def side(self, operation: str, distance: Tensor, undefined: Tensor | None) -> None:
+    def side(self, operation: str, distance: Tensor, undefined: Tensor | None, guard: bool = False) -> None:
         """Note the sides of a threshold's ``distance`` (in float64; the batch on axis 0, alone or with positions)."""
-        self._side(self._key(operation), distance, undefined, False)
+        self._side(self._key(operation), distance, undefined, guard=guard)
 
-    def _side(self, key: Key, distance: Tensor, undefined: Tensor | None, ordered: bool) -> None:
+    def _side(
+        self, key: Key, distance: Tensor, undefined: Tensor | None, ordered: bool = False, guard: bool = False
+    ) -> None:
         distance = distance.reshape(1) if distance.dim() == 0 else distance
         good = torch.isfinite(distance)
         if undefined is not None:
@@ -134,7 +143,7 @@ class Record(Watcher):
         above, below = ((distance > 0) & good).cpu(), ((distance <= 0) & good).cpu()
         known = self.sides.get(key)
         if known is None:
-            self.sides[key] = Sides(above.sum(0), below.sum(0), distance, ordered=ordered)
+            self.sides[key] = Sides(above.sum(0), below.sum(0), distance, ordered=ordered, guard=guard)
         else:
             known.moves |= known.first.shape != distance.shape or not torch.equal(known.first, distance)
             if self.moving:
@@ -152,10 +161,10 @@ class Record(Watcher):
         units = there.movedim(axis + 1, -1)[..., stuck]
         return units.reshape(self.batch, -1).any(1)
 
-    def jump(self, operation: str, distance: Element, ordered: bool = False) -> None:
+    def jump(self, operation: str, distance: Element, ordered: bool = False, guard: bool = False) -> None:
         """Note a threshold that the function may jump at, with derivatives where the run has them."""
         key = self._key(operation)
-        self._side(key, distance.reference, distance.undefined, ordered)
+        self._side(key, distance.reference, distance.undefined, ordered, guard)
         if distance.node is None or len(self.jumps.get(key, ())) >= _UNITS * _SAMPLES:
             return
         shape = distance.shape
@@ -207,7 +216,7 @@ def thresholds(record: Record) -> tuple[Piece, ...]:
     """The sites that inputs can cross, in the order of execution."""
     found = []
     for key, sides in record.sides.items():
-        if sides.moves and not sides.ordered:
+        if sides.counts and not sides.ordered:
             _, off, on = sides.stuck()
             never = [tuple(torch.nonzero(x).flatten().tolist()) for x in (off, on)]
             found.append(Piece(key.module, key.operation, len(off), *never))

@@ -202,7 +202,7 @@ class Acceptance:
 
         They go to the front of what :meth:`take` gives. Vectors are tried in several sizes.
         """
-        sites = {key: sides.stuck(fewer) for key, sides in record.sides.items() if sides.moves and not sides.ordered}
+        sites = {key: sides.stuck(fewer) for key, sides in record.sides.items() if sides.counts and not sides.ordered}
         wanted = {key: site for key, site in sites.items() if bool((site[1] | site[2]).any())}
         found = 0
         for scale in scales if wanted else ():

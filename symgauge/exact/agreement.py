@@ -8,23 +8,24 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from symgauge.blame import place, said
 from symgauge.errors import ForeignError, InvalidInput, SymgaugeError, Undecided, UnsupportedOperation
 from symgauge.exact.evaluation import Evaluation
 from symgauge.exact.parameter_function import ParameterFunction
 from symgauge.exact.probes import Tokens
+from symgauge.exact.randomness import ForeignGenerators, RandomOperations
 from symgauge.plain import float64, prepare
 from symgauge.private import private_copy
 
 _BATCH = 3
 _REPEATS = 8
 """Runs that tell a module that changes by chance from one whose inputs see one another."""
+_MANY_REPEATS = 64
+"""Runs of a module that draws random numbers: it is no function if one of them differs."""
 _CLOSE = 1e-6
 """Of the largest output: far above rounding in float64, far below any other function's values."""
 
@@ -47,10 +48,14 @@ def check_agreement(evaluation: Evaluation, seed: int) -> None:
     prepare(plain, [name for name, _ in function.counted], theta, theta.device)
     together = _run(function, plain, batch)
     alone = [_run(function, plain, x[None]) for x in batch]
-    again = _run(function, plain, batch)
     if not together:
         raise InvalidInput(f"{function.name} returns no tensor of real numbers")
-    if not _same(together, again):
+    generators = ForeignGenerators()
+    with RandomOperations() as drawn:
+        again = _run(function, plain, batch)
+    # What a coin rarely decides is seen in many runs only.
+    repeats = _MANY_REPEATS if drawn.names or generators.moved() else 0
+    if not all(_same(together, x) for x in (again, *(_run(function, plain, batch) for _ in range(repeats)))):
         raise _unsteady(function, plain, batch)
     function.axes = {
         name: axis for name in together if (axis := _batch_axis(function, name, together, alone)) is not None
@@ -89,9 +94,12 @@ def check_agreement(evaluation: Evaluation, seed: int) -> None:
 
 
 def _unsteady(function: ParameterFunction, plain: nn.Module, batch: Tensor) -> InvalidInput:
-    with _Random() as seen:
+    generators = ForeignGenerators()
+    with RandomOperations() as seen:
         _run(function, plain, batch)
     why = "it keeps what it saw before, or draws random numbers outside of torch"
+    if moved := generators.moved():
+        why = f"it draws random numbers ({', '.join(sorted(moved))})"
     if seen.names:
         why = f"it draws random numbers ({', '.join(sorted(seen.names))})"
     if any("dropout" in name or "bernoulli" in name for name in seen.names):
@@ -100,19 +108,6 @@ def _unsteady(function: ParameterFunction, plain: nn.Module, batch: Tensor) -> I
         f"{function.name} gives another output when it is run again on the same input, so it is no "
         f"function to measure: {why}"
     )
-
-
-class _Random(TorchDispatchMode):
-    """Collects the names of operations that draw random numbers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: set[str] = set()
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if torch.Tag.nondeterministic_seeded in func.tags:
-            self.names.add(func._schema.name.removeprefix("aten::"))
-        return func(*args, **(kwargs or {}))
 
 
 def _run(function: ParameterFunction, plain: nn.Module, batch: Tensor) -> dict[str, Tensor]:

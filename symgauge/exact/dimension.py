@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from symgauge.arithmetic.finite_field import FiniteField, Residues
 from symgauge.arithmetic.primes import DEFAULT_PRIMES, check_primes
-from symgauge.arithmetic.record import pieces, thresholds
+from symgauge.arithmetic.record import STEP, pieces, thresholds
 from symgauge.arithmetic.traced_value import Calculus
 from symgauge.errors import InvalidInput
 from symgauge.exact.acceptance import Acceptance
@@ -258,7 +258,7 @@ def _random_point(function: ParameterFunction, primes: Sequence[int], seed: int,
         theta = with_rooted_embeddings(function, random_point(function, other), primes, other, device) if i else first
         record = _evaluation(function, theta, primes[0], seed, device).watch(batch)
         stuck = sum(len(p.never_above) + len(p.never_below) for p in pieces(record))
-        crossed = [sides.stuck(_OFTEN) for sides in record.sides.values() if sides.moves and not sides.ordered]
+        crossed = [sides.stuck(_OFTEN) for sides in record.sides.values() if sides.counts and not sides.ordered]
         rare = sum(int((above | below).sum()) for _, above, below in crossed)
         if (stuck, rare) < fewest:
             best, fewest = theta, (stuck, rare)
@@ -289,6 +289,12 @@ def _result(
             f"Python code branches on a value that depends on parameters, in {module}; the float64 "
             "reference decided it, "
             "and the result is that of the branch taken"
+        )
+    rounded = {key.module for key, s in record.sides.items() if key.operation == STEP and not s.moves}
+    for module in sorted(rounded):
+        notes.append(
+            f"parameters are rounded in {module}: the function does not change while each stays within its step, and "
+            "they count as free there; a straight-through estimate is no derivative of it"
         )
     if lost := search.acceptance.not_finite:
         notes.append(

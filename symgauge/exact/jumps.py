@@ -25,7 +25,7 @@ def jumping(record: Record, echelon: Echelon) -> tuple[int, tuple[str, ...]]:
     moved = Echelon(echelon.field, kernel.shape[0], echelon.pivots.device)
     sites = []
     for key, samples in record.jumps.items():
-        if not record.sides[key].moves:
+        if not record.sides[key].counts:
             continue
         before = moved.rank
         for unit in sorted({s.unit for s in samples}):

@@ -42,14 +42,17 @@ CALM = 0.25
 """A second point, θ times this, at which fewer functions saturate."""
 _CHUNK = 192
 """Rows pulled back in one pass."""
-_TRUST = 1e-12
-"""Rows and columns shorter than this share of the longest may be rounding alone, and are not stretched."""
+_TRUST_COLUMNS, _TRUST_ROWS = 1e-12, 1e-6
+"""Columns and rows shorter than this share of the longest may be rounding alone, and are not stretched. Rows are short
+where a softmax saturates: 1 − p is then a few units of rounding, the same ones each time, and measured as exact."""
 _MARGIN = 1000.0
 """How far above its measured error a length or a singular value is trusted."""
 _HOPELESS = 1e-6
 """Noise above this share of the largest singular value is none of rounding."""
 _ROUNDING = 64.0
 """Units of rounding, of the largest singular value, that are noise in any case (seen: 1 to 10)."""
+_COMPARED, _STEP, _UNEQUAL = 24, 1e-6, 1e-2
+"""Inputs at which torch's derivatives are compared with differences at this step; relative deviations above count."""
 _EPS = torch.finfo(torch.float64).eps
 
 
@@ -128,6 +131,8 @@ def rank_witness(
         try:
             plan = plan.with_finite_outputs(_copies(module, 1)[0], theta)
             here = _seen(plan, module, theta, min_gap, lower_bound=True)
+            if not here.reason or here.at_least:
+                plan.check_derivatives(_copies(module, 3), theta)
         except _NoJacobian as error:
             return nothing(str(error))
         try:
@@ -248,6 +253,45 @@ class _Plan:
             raise _NoJacobian("the plain module's outputs are not finite (NaN or infinite) in float64")
         return dataclasses.replace(self, batches=kept)
 
+    def check_derivatives(self, copies: Sequence[nn.Module], theta: Tensor) -> None:
+        """Compare torch's derivatives with differences of values, in one direction at a few inputs (three fresh copies).
+
+        Raises :class:`_NoJacobian` where a module cuts them off (``detach``, ``no_grad``) or gives others (a
+        straight-through estimate), or if it fails.
+        """
+        x = next((x for x in self.batches if x.numel()), None)
+        if x is None:
+            return
+        x = x.narrow(self.batch_axis, 0, min(_COMPARED, x.shape[self.batch_axis])).to(self.device)
+        x = x.double() if x.is_floating_point() else x
+        generator = torch.Generator().manual_seed(2)
+        direction = torch.randn(len(theta), generator=generator, dtype=torch.float64).to(theta)
+
+        def mixed(module: nn.Module, step: float) -> tuple[Tensor, list[nn.Parameter]]:
+            """A random combination of each input's outputs (batch,), and the parameters it was taken at."""
+            counted = prepare(module, self.names, theta + step * direction, self.device)
+            outputs, _ = self._outputs(module, x, enlarge=True)
+            flat = torch.cat([y.flatten(1) for y in outputs], 1)
+            weights = torch.randn(flat.shape[1], generator=generator.manual_seed(3), dtype=torch.float64)
+            return flat @ weights.to(flat), counted
+
+        try:
+            here, counted = mixed(copies[0], 0.0)
+            derivative = _pull(here, counted) @ direction
+            with torch.no_grad():
+                after, before = (mixed(copy, step)[0] for copy, step in zip(copies[1:], (_STEP, -_STEP), strict=True))
+            difference = (after - before) / (2 * _STEP)
+        except SymgaugeError:
+            raise
+        except Exception as error:  # whatever a user's module raises
+            raise _failed(error) from error
+        size = torch.maximum(derivative.abs(), difference.abs()) + _STEP * here.detach().abs()
+        if 4 * int(((derivative - difference).abs() > _UNEQUAL * size).sum()) > len(derivative):
+            raise _NoJacobian(
+                "torch's derivatives of the plain module are not those of its function (detach, no_grad, a "
+                "straight-through estimate), so they witness nothing"
+            )
+
     def _probes(self) -> Iterator[Tensor]:
         for batch in self.batches:
             x = batch.to(self.device)
@@ -316,12 +360,12 @@ def _pull(y: Tensor, counted: Sequence[Tensor]) -> Tensor:
 
 def _judge(jacobian: Tensor, noise: Tensor, min_gap: float) -> tuple[int | None, float, str, int]:
     """Rank or None, gap, reason and a lower bound of the rank, from a Jacobian (R, P) and its change when repeated."""
-    for axis in (0, 1, 0):  # columns, rows, columns
+    for axis, trust in ((0, _TRUST_COLUMNS), (1, _TRUST_ROWS), (0, _TRUST_COLUMNS)):
         lengths, errors = (torch.linalg.vector_norm(x, dim=axis, keepdim=True) for x in (jacobian, noise))
         top = float(lengths.max())
         if top == 0:
             return 0, math.inf, "", 0
-        lengths = torch.where(lengths > (_MARGIN * errors).clamp_min(_TRUST * top), lengths, top)
+        lengths = torch.where(lengths > (_MARGIN * errors).clamp_min(trust * top), lengths, top)
         jacobian, noise = jacobian / lengths, noise / lengths
     values = torch.linalg.svdvals(torch.linalg.qr(jacobian, mode="r").R).cpu()
     largest = float(values[0])

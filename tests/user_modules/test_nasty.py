@@ -98,6 +98,39 @@ def test_a_router_that_only_jumps_is_not_free() -> None:
     assert "move where the function jumps (topk" in hard.doubt
 
 
+LENGTHS: dict[str, tuple[Callable[[Tensor], Tensor], int]] = {
+    "cosine of torch": (lambda h: nn.functional.cosine_similarity(h[..., :2], h[..., 2:], dim=-1)[..., None], 2 + 1),
+    "a tensor as guard": (lambda h: h / torch.maximum(h.norm(dim=-1, keepdim=True), torch.tensor(1e-6).to(h)), 1),
+    "a guard by where": (lambda h: torch.where((n := h.norm(dim=-1, keepdim=True)) > 1e-8, h / n, h), 1),
+    "a small bound that is met": (lambda h: h.clamp(min=1e-6), 0),
+    "one that only far inputs pass": (lambda h: (h - 100).clamp(min=1e-6), 0),
+    "a floor under a softmax": (lambda h: torch.softmax(h, -1).clamp(min=1e-9).log(), 3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+def test_a_guard_is_one_until_it_is_met(name: str) -> None:
+    f, nullity = LENGTHS[name]
+    module = Dense({"w": (3, 4)}, lambda m, x: f(x @ m.w))
+    assert symgauge.dimension(module, V(1, 3)).require_decided().nullity == nullity
+
+
+CUT: dict[str, tuple[Callable[[Any, Tensor], Tensor], int]] = {
+    "detach": (lambda m, x: torch.tanh(x @ m.w.detach()) @ m.o, 0),
+    "data": (lambda m, x: torch.tanh(x @ m.w.data) @ m.o, 0),
+    "straight-through weights": (lambda m, x: torch.tanh(x @ (m.w + (m.w.round() - m.w).detach())) @ m.o, 9),
+}
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_derivatives_that_are_cut_off_are_no_witness(name: str) -> None:
+    f, nullity = CUT[name]
+    found = symgauge.dimension(Dense({"w": (3, 3), "o": (3, 2)}, f), V(1, 3))
+    assert (found.require_decided().nullity, found.float_rank) == (nullity, None)
+    assert "not those of its function" in found.witness
+    assert any("rounded" in note for note in found.notes) == (nullity > 0)
+
+
 class Counter(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -110,6 +143,7 @@ class Counter(nn.Module):
 
 REFUSED: dict[str, Callable[[], Any]] = {
     "counts its calls": Counter,
+    "a rare coin": lambda: Dense({"w": (3, 3)}, lambda m, x: x @ m.w * (1 + (random.random() < 0.2))),
     "python's random": lambda: Dense({"w": (3, 3)}, lambda m, x: x @ m.w * (1 + (random.random() < 0.5))),
     "branches on inputs": lambda: Dense({"w": (3, 3)}, lambda m, x: x @ m.w if x.sum() > 0 else x @ m.w.T),
     "rounds": lambda: Dense({"w": (3, 3)}, lambda m, x: torch.round(x @ m.w)),

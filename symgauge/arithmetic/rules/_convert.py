@@ -11,6 +11,9 @@ from torch import Tensor
 from symgauge.arithmetic.interface import Arithmetic, Element
 from symgauge.arithmetic.linear_maps import padded
 
+_TINY, _HUGE = 1e-4, 1e4
+"""Constants outside these are taken as guards, unless some entry meets them."""
+
 
 def as_element(calculus: Arithmetic, x: Element | Tensor | float, device: torch.device | None = None) -> Element:
     """An element as it is; a tensor or a number as a constant one."""
@@ -28,6 +31,19 @@ def both(calculus: Arithmetic, a: Element | Tensor | float, b: Element | Tensor 
 def filled(calculus: Arithmetic, like: Element, value: float) -> Element:
     """A constant of the shape of ``like``."""
     return calculus.lift(torch.full_like(like.reference, value))
+
+
+def is_guard(bound: Element) -> bool:
+    """Whether a bound looks as if it were there against division by zero or overflow only."""
+    return not bound.depends and bool((bound.reference != 0).all()) and (is_small(bound) or is_large(bound))
+
+
+def is_small(x: Element) -> bool:
+    return bool((x.reference.abs() <= _TINY).all())
+
+
+def is_large(x: Element) -> bool:
+    return bool((x.reference.abs() >= _HUGE).all())
 
 
 def value_alone(x: Element) -> Element:

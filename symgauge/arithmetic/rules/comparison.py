@@ -10,7 +10,7 @@ from torch import Tensor
 
 from symgauge.arithmetic.interface import Arithmetic, Element
 from symgauge.arithmetic.places import where
-from symgauge.arithmetic.rules._convert import both
+from symgauge.arithmetic.rules._convert import both, is_guard, is_small
 from symgauge.arithmetic.wrapper_tensor import rule
 from symgauge.errors import UnsupportedOperation
 
@@ -28,13 +28,23 @@ def _decide(operation: Any) -> Any:
     return decide
 
 
+def _distance(c: Arithmetic, a: Element, b: Element) -> tuple[Element, bool]:
+    """a − b and whether one of them is a guard; if so, what it guards is away from zero, or no overflow, above 0."""
+    if not (is_guard(a) or is_guard(b)):
+        return c.sub(a, b), False
+    value, bound = (b, a) if is_guard(a) else (a, b)
+    safe_is_larger = is_small(bound) == bool((bound.reference > 0).all())
+    return (c.sub(value, bound) if safe_is_larger else c.sub(bound, value)), True
+
+
 def _compare(name: str, operation: Any) -> Any:
     """An inequality: the function may jump where the two sides are equal."""
 
     def compare(c: Arithmetic, a: Any, b: Any) -> Tensor:
         if isinstance(b, (Element, Tensor)) or math.isfinite(b):
             left, right = both(c, a, b)
-            c.jump(name, c.sub(left, right))
+            distance, guard = _distance(c, left, right)
+            c.jump(name, distance, guard=guard)
         return operation(_reference(a), _reference(b))
 
     return compare
@@ -150,7 +160,7 @@ def _amax(c: Arithmetic, x: Element, dim: Any = (), keepdim: bool = False) -> El
 def _pick(largest: bool) -> Any:
     def pick(c: Arithmetic, a: Any, b: Any) -> Element:
         a, b = both(c, a, b)
-        c.threshold("maximum" if largest else "minimum", c.sub(a, b))
+        c.threshold("maximum" if largest else "minimum", *_distance(c, a, b))
         return c.select((a.reference > b.reference) == largest, a, b)
 
     return pick

@@ -8,13 +8,12 @@ import torch
 from torch import Tensor
 
 from symgauge.arithmetic.interface import Arithmetic, Element
-from symgauge.arithmetic.rules._convert import as_element, filled
+from symgauge.arithmetic.rules._convert import as_element, filled, is_guard
 from symgauge.arithmetic.wrapper_tensor import rule
 from symgauge.errors import UnsupportedOperation
 
 aten = torch.ops.aten
 Bound = Element | Tensor | float | None
-_TINY, _HUGE = 1e-4, 1e4
 
 
 @rule(aten.relu)
@@ -45,11 +44,6 @@ def _abs(c: Arithmetic, x: Element) -> Element:
     return c.select(x.reference >= 0, x, c.neg(x))
 
 
-def _is_guard(bound: Bound) -> bool:
-    """Whether a bound is there against division by zero or overflow only, and not to be met by any input of note."""
-    return isinstance(bound, (int, float)) and bound != 0 and not _TINY < abs(bound) < _HUGE
-
-
 @rule(aten.clamp)
 def _clamp(c: Arithmetic, x: Element | Tensor, min: Bound = None, max: Bound = None) -> Element:
     """Clamping by numbers or tensors; torch lets the upper bound win where the two cross."""
@@ -57,13 +51,11 @@ def _clamp(c: Arithmetic, x: Element | Tensor, min: Bound = None, max: Bound = N
     result = as_element(c, x, device)
     if min is not None:
         low = as_element(c, min, device)
-        if not _is_guard(min):
-            c.threshold("clamp", c.sub(result, low))
+        c.threshold("clamp", c.sub(result, low), is_guard(low))
         result = c.select(result.reference >= low.reference, result, low)
     if max is not None:
         high = as_element(c, max, device)
-        if not _is_guard(max):
-            c.threshold("clamp", c.sub(high, result))
+        c.threshold("clamp", c.sub(high, result), is_guard(high))
         result = c.select(result.reference <= high.reference, result, high)
     return result
 
