@@ -254,7 +254,7 @@ class _Plan:
         return dataclasses.replace(self, batches=kept)
 
     def check_derivatives(self, copies: Sequence[nn.Module], theta: Tensor) -> None:
-        """Compare torch's derivatives with differences of values, in one direction at a few inputs (three fresh copies).
+        """Compare torch's derivatives with differences of values, along one direction at a few inputs.
 
         Raises :class:`_NoJacobian` where a module cuts them off (``detach``, ``no_grad``) or gives others (a
         straight-through estimate), or if it fails.
