@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from symgauge.commands._measuring import OutputOption
 from symgauge.commands._output import JsonFlag, file, print_json
 
 First = Annotated[str, typer.Argument(metavar="A", help="A model folder, a file of weights, or a GGUF file.")]
@@ -32,6 +33,7 @@ def command(
     tokens: TokensOption = "",
     element: ElementOption = "",
     report: ReportOption = "",
+    output: OutputOption = "logits",
     tensors_only: TensorsOnly = False,
     json: JsonFlag = False,
 ) -> None:
@@ -64,6 +66,7 @@ def command(
             second,
             config=read_config(Path(config)) if config else None,
             tokens=read_tokens(tokens) if tokens else None,
+            output=output,  # type: ignore[arg-type]
             function=not tensors_only,
             progress=progress,
         )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from torch import Tensor, nn
 
 from symgauge.checkpoints import Checkpoint, open_checkpoint, stored_model
+from symgauge.checks import check_choice
 from symgauge.comparison.element import Element, kind_of
 from symgauge.comparison.function import FunctionCheck, check_function, tokens_for
 from symgauge.comparison.mistakes import diagnose
@@ -20,8 +21,9 @@ from symgauge.comparison.scene import Scene, difference_of, scene_of
 from symgauge.comparison.sides import Side, two_sides
 from symgauge.comparison.solving import solve
 from symgauge.comparison.undescribed import compare_by_name
-from symgauge.errors import UnsupportedModel
+from symgauge.errors import InvalidInput, UnsupportedModel
 from symgauge.exact.probes import Inputs
+from symgauge.exact.result import Output
 
 Source = str | Path | nn.Module | Mapping[str, Tensor] | Checkpoint
 _LADDER = 2 * 10**8
@@ -30,7 +32,7 @@ _LADDER = 2 * 10**8
 
 def compare(
     first: Source, second: Source, *, config: Mapping[str, Any] | None = None, tokens: Tensor | None = None,
-    inputs: Inputs | None = None, function: bool = True, seed: int = 0,
+    inputs: Inputs | None = None, output: Output = "logits", function: bool = True, seed: int = 0,
     progress: Callable[[str, float], None] | None = None,
 ) -> Comparison:  # fmt: skip
     """Whether two checkpoints are one function up to the symmetries of their architecture, and by which element.
@@ -43,6 +45,7 @@ def compare(
         first, second: what :func:`symgauge.checkpoints.open_checkpoint` opens.
         config: fields of a ``config.json``, for checkpoints without one; that of the other is taken otherwise.
         inputs: what modules take that are no models of ``transformers``, which say so themselves.
+        output: "probabilities" leaves out what moves all logits of a position alike, as a centred head does.
         function: whether to run the models; without it tensors alone decide.
 
     Of a model that no family describes, tensors are paired by name, and no element is looked for.
@@ -62,6 +65,7 @@ def compare(
         >>> symgauge.compare(model, other).verdict
         'equal'
     """
+    check_choice("output", output, get_args(Output))
     opened = [open_checkpoint(source) for source in (first, second)]
     configs = [dict(config) if config is not None else one.config for one in opened]
     shared = configs[0] or configs[1]
@@ -71,12 +75,16 @@ def compare(
         ]  # fmt: skip
     except UnsupportedModel:
         models = None
+    if models is None and output != "logits":
+        raise InvalidInput(
+            "no family describes these models, and such are compared by all that they return; leave output out"
+        )
     if models is None:
         return compare_by_name(
             (first, second), (opened[0], opened[1]), (configs[0], configs[1]), inputs=inputs, tokens=tokens,
             function=function, seed=seed, progress=progress,
         )  # fmt: skip
-    a, b, computed = two_sides(*models)
+    a, b, computed = two_sides(models[0], models[1], output)
     ids = tokens_for(a, tokens, seed) if function and a.architecture.is_model else None
     judge, element = Judge(a, b, anatomy(a)), Element(made_for=kind_of(a.architecture))
     residuals: list[Residual] = []
@@ -122,7 +130,7 @@ def _concluded(
     unties = judge.a.model.architecture.tied and not judge.b.model.architecture.tied
 
     def made(verdict: Verdict, tensor: str | None, reason: str) -> Comparison:
-        return Comparison(verdict, tensor, reason, element, tuple(residuals), ran, notes, unties)
+        return Comparison(verdict, tensor, reason, element, tuple(residuals), ran, notes, unties, judge.a.output)
 
     if computed:
         return made("different", None, f"the configurations compute differently: {_told(judge, computed)}")

@@ -8,6 +8,7 @@ from typing import Literal
 from symgauge.comparison.element import Element
 from symgauge.comparison.function import FunctionCheck
 from symgauge.comparison.residuals import Residual
+from symgauge.exact.result import Output
 
 Verdict = Literal["equal", "equal-to-stored-precision", "different"]
 
@@ -38,6 +39,8 @@ class Comparison:
     notes: tuple[str, ...] = ()
     unties: bool = False
     """Whether A's head is its token table, and B's is not."""
+    output: Output = "logits"
+    """For "probabilities" heads and logits were compared up to what moves all logits of a position alike."""
 
     def __bool__(self) -> bool:
         return self.verdict != "different"
@@ -47,6 +50,7 @@ class Comparison:
         return {
             "verdict": self.verdict,
             "tensor": self.tensor,
+            "output": self.output,
             "reason": self.reason,
             "element": self.element.described(),
             "condition": self.element.condition,
@@ -62,6 +66,7 @@ class Comparison:
         lines += [f"  {name}: {what}" for name, what in self.element.described().items()]
         if self.function is not None:
             results = "logits" if self.function.of == "tokens" else "results"
+            results += " (up to a common shift)" if self.output == "probabilities" else ""
             lines.append(
                 f"{results} on {self.function.tokens} {self.function.of} differ by {self.function.logits:.2g} "
                 f"(rounding may cause {self.function.allowed:.2g})"

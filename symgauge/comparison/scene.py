@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -49,6 +49,10 @@ class Scene(Difference):
     def found(self) -> Tensor:
         """What it is in B."""
         return self.theirs.roles[self.role]
+
+    def of_role(self, role: str) -> Scene:
+        """The same piece seen at another of its roles."""
+        return replace(self, residual=replace(self.residual, role=role))
 
     def channels(self) -> dict[str, tuple[int, ...]]:
         """Maps are (in, out), stacked heads (h, in, d) and (h, d, out)."""

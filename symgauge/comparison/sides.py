@@ -17,6 +17,7 @@ from symgauge.architecture import Architecture, Rotary
 from symgauge.checkpoints import StoredModel
 from symgauge.checkpoints.rows import Rows
 from symgauge.errors import InvalidInput
+from symgauge.exact.result import Output
 from symgauge.model_graph import ModelGraph, graph_of
 
 _SHARED = ("groups", "query_bias", "key_bias", "value_bias", "output_bias", "ff_bias", "norm_offset", "head_bias")
@@ -31,6 +32,9 @@ _COMPUTED = (
 """Fields that say how tensors are used and not which there are: a difference makes another function."""
 
 
+_HEAD = ("unembedding.weight", "unembedding.bias")
+
+
 @dataclass(frozen=True, eq=False)
 class Side:
     """One of the two models, read in the architecture that describes both."""
@@ -40,6 +44,8 @@ class Side:
     graph: ModelGraph
     factors: dict[str, float] = field(default_factory=dict)
     """Role → constant factor that is multiplied into it."""
+    output: Output = "logits"
+    """For "probabilities" the head is read without what moves all logits of a position alike."""
 
     def read(self, role: str) -> Tensor:
         """The role in float64, in the shape of the common graph."""
@@ -52,6 +58,8 @@ class Side:
         if ".attention.key." in role or ".attention.value." in role:
             found = found.repeat_interleave(self.architecture.groups // own.architecture.groups, 0)
         found = self._in_common_order(role, found)
+        if self._up_to_shift and role in _HEAD:
+            found = found - found.mean(-1, keepdim=True)
         factor = self.factors.get(role, 1.0)
         return found if factor == 1 else factor * found
 
@@ -63,7 +71,14 @@ class Side:
         if found is None:
             whole = self.read(role)
             return Rows.of(whole.mT if role == "unembedding.weight" else whole)
+        if self._up_to_shift and role in _HEAD:
+            mean = found.column_mean()
+            found = found.map(lambda x: x - mean)
         return found if factor == 1 else found.map(lambda x: factor * x)
+
+    @property
+    def _up_to_shift(self) -> bool:
+        return self.output == "probabilities" and self.architecture.logit_softcap is None
 
     def source(self, role: str) -> str | None:
         """The role of the stored model that this one is read from; None for biases that it has not."""
@@ -104,7 +119,7 @@ def interleaving(rotary: Rotary) -> Tensor:
     return torch.cat([pairs, torch.arange(2 * n, rotary.channels)])
 
 
-def two_sides(first: StoredModel, second: StoredModel) -> tuple[Side, Side, tuple[str, ...]]:
+def two_sides(first: StoredModel, second: StoredModel, output: Output = "logits") -> tuple[Side, Side, tuple[str, ...]]:
     """Both in one architecture, and the fields in which their configurations compute differently.
 
     Raises :class:`InvalidInput` where the two have different parts or sizes.
@@ -141,7 +156,7 @@ def two_sides(first: StoredModel, second: StoredModel) -> tuple[Side, Side, tupl
     for model in (first, second):
         architecture = dataclasses.replace(model.architecture, **common)
         graph = _graph(architecture, model)
-        sides.append(Side(model, architecture, graph, _factors(model.architecture, graph, neutral)))
+        sides.append(Side(model, architecture, graph, _factors(model.architecture, graph, neutral), output))
     return sides[0], sides[1], tuple(computed)
 
 

@@ -47,6 +47,40 @@ def test_gauges_are_seen_through(model, what, dtype):
     assert found.function.logits <= found.function.allowed
 
 
+def with_moved_head(s):
+    """All rows by one vector: all logits of a position move alike."""
+    return {**s, HEAD: s[HEAD] + torch.linspace(-1, 2, e.D).to(s[HEAD])}
+
+
+def test_a_head_whose_rows_all_move_keeps_probabilities_alone(model):
+    other = e.rotate(e.fold(with_moved_head(model.state_dict())))
+    logits, probabilities = compare(model, other), compare(model, other, output="probabilities")
+    assert (logits.verdict, logits.tensor) == ("different", HEAD)
+    assert "every row is moved by one vector" in logits.reason
+    assert probabilities.verdict == "equal"
+    assert probabilities.function.logits <= probabilities.function.allowed
+    other[HEAD][3] *= 1.01
+    assert compare(model, other, output="probabilities").tensor == HEAD
+    with pytest.raises(InvalidInput, match="output must be"):
+        compare(model, other, output="scores")
+
+
+def test_heads_under_alibi_keep_their_places():
+    model = tiny("bloom", 2)
+    other = {name: x.clone() for name, x in model.state_dict().items()}
+    name = "transformer.h.1.self_attention."
+    heads = model.config.n_head
+    order = torch.arange(heads).roll(1)
+    for part in ("query_key_value.weight", "query_key_value.bias"):
+        x = other[name + part]
+        other[name + part] = x.unflatten(0, (heads, -1))[order].flatten(0, 1)
+    x = other[name + "dense.weight"]
+    other[name + "dense.weight"] = x.unflatten(1, (heads, -1))[:, order].flatten(1)
+    found = compare(model, other)
+    assert (found.verdict, found.tensor) == ("different", name + "query_key_value.weight")
+    assert "slopes of ALiBi stay in their places" in found.reason
+
+
 def test_the_elements_error_falls_with_the_precision(model):
     function = compare(model, everything(model.state_dict())).function
     assert function.float64 < 1e-6 * function.float32

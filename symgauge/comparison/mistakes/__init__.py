@@ -12,6 +12,7 @@ from dataclasses import replace
 from symgauge.comparison.difference import Diagnosis, Difference
 from symgauge.comparison.mistakes import (
     adapter_update,
+    common_shift,
     few_numbers,
     few_rows,
     gain,
@@ -30,7 +31,8 @@ from symgauge.comparison.scene import Scene
 
 _OF_ANY_TENSOR = (transposed, scaled, few_numbers, few_rows, adapter_update, rounding)
 _OF_A_MODEL = (
-    mean_subtracted, tied_head, gain, rotary_order, missing_group, inverse_for_transpose, heads_apart, neurons_apart,
+    common_shift, mean_subtracted, tied_head, gain, rotary_order, missing_group, inverse_for_transpose, heads_apart,
+    neurons_apart,
 )  # fmt: skip
 
 

@@ -12,6 +12,8 @@ def recognise(scene: Scene) -> Diagnosis | None:
     match = best_match(scene, s)
     if match is None or sorted(match) != list(range(len(match))) or match == sorted(match):
         return None
+    if scene.judge.a.architecture.alibi and best_match(scene.of_role(s.value.weight), s) == match:
+        return Diagnosis(f"heads were permuted, but the slopes of ALiBi stay in their places: order {match}")
     words = {s.query.weight: "queries", s.key.weight: "keys", s.value.weight: "values", s.output.weight: "outputs"}
     part = words[scene.role]
     others = "values" if part in ("queries", "keys") else "queries and keys" if part == "values" else "values"
