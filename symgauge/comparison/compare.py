@@ -126,11 +126,22 @@ def _concluded(
     repeated, shows nothing of queries and keys."""
     broken = next((r for r in residuals if r.level == "unexplained"), None)
     lowest = max((r for r in residuals if r.level == "stored"), key=lambda r: r.stored, default=None)
-    notes = _notes(judge.a, judge.b, residuals)
+    width = _widths(judge)
+    notes = (*(() if width is None else (width,)), *_notes(judge.a, judge.b, residuals))
     unties = judge.a.model.architecture.tied and not judge.b.model.architecture.tied
 
     def made(verdict: Verdict, tensor: str | None, reason: str) -> Comparison:
-        return Comparison(verdict, tensor, reason, element, tuple(residuals), ran, notes, unties, judge.a.output)
+        return Comparison(
+            verdict,
+            tensor,
+            reason,
+            element if width is None else Element(),
+            tuple(residuals),
+            ran,
+            notes,
+            unties,
+            judge.a.output,
+        )
 
     if computed:
         return made("different", None, f"the configurations compute differently: {_told(judge, computed)}")
@@ -182,6 +193,17 @@ def _told(judge: Judge, fields: tuple[str, ...]) -> str:
     return "; ".join(short.get(name, f"{name} is {getattr(a, name)!r} and {getattr(b, name)!r}") for name in fields)
 
 
+def _widths(judge: Judge) -> str | None:
+    """What is to be known of models whose hidden layers differ in width; None if they do not."""
+    a, b = (side.model.architecture.d_ff for side in (judge.a, judge.b))
+    if a == b:
+        return None
+    return (
+        f"A has {a:,} neurons a layer and B {b:,}: neurons that add nothing stand for the missing ones, and no element "
+        "takes one to the other"
+    )
+
+
 def _notes(a: Side, b: Side, residuals: list[Residual]) -> tuple[str, ...]:
     lacking = [name for name in b.model.others if name not in a.model.checkpoint]
     lacking += [name for name in a.model.others if name not in b.model.checkpoint]
@@ -190,6 +212,11 @@ def _notes(a: Side, b: Side, residuals: list[Residual]) -> tuple[str, ...]:
         found.append(
             "heads of less rank than channels were compared by their products W_Q W_Kᵀ and W_V W_O, and no element "
             f"takes one to the other: in {_some(products)}"
+        )
+    if sums := [r.tensor for r in residuals if r.of_sum]:
+        found.append(
+            "neurons that add nothing were left out, and those with one gate or input compared by what they add "
+            f"together; no element takes one to the other: in {_some(sums)}"
         )
     return tuple(found)
 

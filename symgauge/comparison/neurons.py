@@ -11,6 +11,8 @@ from symgauge.algorithms.assignment import assignment
 from symgauge.comparison.pieces import bias_of
 from symgauge.model_graph import FeedForward
 
+EQUAL = 1e-9
+"""Relative differences up to this are none: numbers that were equal before a cast or a fold are equal after it."""
 _SKETCH = 24
 """Random directions in which neurons are compared; distances keep their order up to a few per cent."""
 
@@ -46,7 +48,27 @@ def solve_neurons(one: FeedForwardParameters, two: FeedForwardParameters, close:
     """
     mine, theirs = _marks(one), _marks(two)
     order = match_rows(mine, theirs)
+    if one.gate is not None:  # neurons with one gate keep their order
+        first = first_alike(theirs)
+        for i in torch.unique(first[first != torch.arange(len(first))]).tolist():
+            alike = first == i
+            order[alike] = order[alike].sort().values
     return order, _factors(one, two, order, close)
+
+
+def first_alike(rows: Tensor) -> Tensor:
+    """For each row the number of the first that is equal to it (n,), but for rounding in float64."""
+    generator = torch.Generator().manual_seed(0)
+    sketch = torch.randn(rows.shape[1], generator=generator, dtype=rows.dtype)
+    values, order = (rows @ sketch).sort(stable=True)
+    allowed = EQUAL * torch.linalg.vector_norm(rows[order[1:]], dim=-1)
+    near = values.diff() <= allowed * rows.shape[1] ** 0.5
+    there = torch.nonzero(near).flatten()
+    apart = torch.linalg.vector_norm(rows[order[there + 1]] - rows[order[there]], dim=-1)
+    near[there] = apart <= allowed[there]
+    run = torch.cat([torch.ones(1, dtype=torch.bool), ~near]).cumsum(0) - 1
+    least = torch.full((int(run[-1]) + 1,), len(rows)).scatter_reduce(0, run, order, "amin")
+    return torch.empty_like(order).scatter_(0, order, least[run])
 
 
 def match_rows(mine: Tensor, theirs: Tensor) -> Tensor:
@@ -77,12 +99,16 @@ def match_rows(mine: Tensor, theirs: Tensor) -> Tensor:
 
 def _marks(p: FeedForwardParameters) -> Tensor:
     """One row per neuron, which factors do not change."""
+    return torch.cat([p.incoming(), p.down], -1) if p.freedom == "none" else unscaled(p)
+
+
+def unscaled(p: FeedForwardParameters) -> Tensor:
+    """What a neuron reacts to (d_ff, …), without its free factor: gates, or columns of length one or without sign."""
     if p.gate is not None:
         return p.fixed()
-    if p.freedom == "none":
-        return torch.cat([p.incoming(), p.down], -1)
-    rows = p.incoming() if p.freedom == "sign" else _unit(p.incoming())
-    return _signless(rows) if p.freedom == "sign" else rows
+    if p.freedom == "positive":
+        return _unit(p.incoming())
+    return _signless(p.incoming()) if p.freedom == "sign" else p.incoming()
 
 
 def _unit(rows: Tensor) -> Tensor:

@@ -28,7 +28,7 @@ def with_products(judge: Judge, piece: Piece, moved: Normal, theirs: Normal) -> 
         for p, q in zip(pairs_of(one), pairs_of(two), strict=True):
             maps = (s.value, s.output) if p.channels is None else (s.query, s.key)
             names = [m.weight for m in maps]
-            exact, stored = _allowed(judge, names, a.d_model)
+            exact, stored = allowed_of_product(judge, names, a.d_model)
             where = _same_product(p, q, exact, stored) & _apart(p, q, exact)
             if a.qk_norm and p.channels is not None:  # what is normed in between is no product
                 where = torch.zeros_like(where)
@@ -42,7 +42,7 @@ def with_products(judge: Judge, piece: Piece, moved: Normal, theirs: Normal) -> 
     return (Normal(roles, moved.scale), changed) if changed else (moved, changed)
 
 
-def _allowed(judge: Judge, names: list[str], length: int) -> tuple[float, float]:
+def allowed_of_product(judge: Judge, names: list[str], length: int) -> tuple[float, float]:
     """What arithmetic may leave of a product, and what storage may."""
     both = [judge.allowed(name, length) for name in names]
     exact = sum(e for e, _ in both)

@@ -40,6 +40,8 @@ class Residual:
     inherited: float = 0.0
     of_product: bool = False
     """Whether some of its heads were compared by the product of two factors alone."""
+    of_sum: bool = False
+    """Whether its neurons were compared by what those that react alike add together, and idle ones not at all."""
 
     def as_dict(self) -> dict[str, object]:
         """Plain data."""

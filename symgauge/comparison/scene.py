@@ -12,6 +12,7 @@ from symgauge.checkpoints import rows as blocks
 from symgauge.comparison.acting import in_new_stream, moved_by
 from symgauge.comparison.difference import Difference, StoredDifference
 from symgauge.comparison.element import Element
+from symgauge.comparison.idle_neurons import without_idle
 from symgauge.comparison.pieces import Normal, Piece, normal
 from symgauge.comparison.residuals import Judge, Residual
 from symgauge.comparison.solving import solve_normal
@@ -151,6 +152,8 @@ def scene_of(judge: Judge, element: Element, residual: Residual) -> Scene:
         p for p in anatomy.pieces if residual.role in p.roles or residual.role.replace(".bias", ".weight") in p.roles
     )
     own, theirs = (normal(side, piece, anatomy) for side in (judge.a, judge.b))
+    if residual.of_sum:
+        own, theirs = (without_idle(judge, piece, x) or x for x in (own, theirs))
     moved = moved_by(element, own, piece, judge.a, anatomy)
     seen = judge.seen(piece, moved), judge.seen(piece, theirs)
     return Scene(residual, allowed, judge, element, piece, own, *seen)

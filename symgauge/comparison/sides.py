@@ -1,7 +1,8 @@
 """Two stored models as one architecture, so that one role of one is compared with the same role of the other.
 
 A tied head is read as a map of its own; biases that only one of the two has are zero in the other; heads that share
-keys and values are given copies of them where the other has more groups; constant factors are multiplied into weights.
+keys and values are given copies of them where the other has more groups; the narrower hidden layers are filled up with
+neurons that add nothing; constant factors are multiplied into weights.
 """
 
 from __future__ import annotations
@@ -20,7 +21,17 @@ from symgauge.errors import InvalidInput
 from symgauge.exact.result import Output
 from symgauge.model_graph import ModelGraph, graph_of
 
-_SHARED = ("groups", "query_bias", "key_bias", "value_bias", "output_bias", "ff_bias", "norm_offset", "head_bias")
+_SHARED = (
+    "d_ff",
+    "groups",
+    "query_bias",
+    "key_bias",
+    "value_bias",
+    "output_bias",
+    "ff_bias",
+    "norm_offset",
+    "head_bias",
+)
 """Fields in which the larger value describes both."""
 _FACTORS = {"embedding_scale": 1.0, "residual_scale": 1.0, "logit_scale": 1.0, "score_scale": None}
 """Constant factors that can be multiplied into weights, with the value that stands for none."""
@@ -57,7 +68,7 @@ class Side:
             found = found.mT
         if ".attention.key." in role or ".attention.value." in role:
             found = found.repeat_interleave(self.architecture.groups // own.architecture.groups, 0)
-        found = self._in_common_order(role, found)
+        found = self._in_common_order(role, self._filled_up(role, found))
         if self._up_to_shift and role in _HEAD:
             found = found - found.mean(-1, keepdim=True)
         factor = self.factors.get(role, 1.0)
@@ -100,6 +111,14 @@ class Side:
         source = self.source(role)
         return "float64" if source is None else self.model.dtype_of(source)
 
+    def _filled_up(self, role: str, x: Tensor) -> Tensor:
+        """Feed-forward weights with zeros for the neurons that only the other model has."""
+        if ".ff." not in role or tuple(x.shape) == self.graph.shapes[role]:
+            return x
+        wide = x.new_zeros(self.graph.shapes[role])
+        wide[tuple(slice(n) for n in x.shape)] = x
+        return wide
+
     def _in_common_order(self, role: str, x: Tensor) -> Tensor:
         """Rotary channels of queries and keys in the order of the common architecture."""
         if not role.endswith((".query.weight", ".key.weight", ".query.bias", ".key.bias")):
@@ -136,6 +155,8 @@ def two_sides(first: StoredModel, second: StoredModel, output: Output = "logits"
     differing = [name for name, (x, y) in values.items() if not _same(x, y) and name not in _IGNORED]
     structural = [name for name in differing if name not in (*_SHARED, *_COMPUTED)]
     larger, smaller = max(a.groups, b.groups), min(a.groups, b.groups)
+    if (a.d_ff == 0) != (b.d_ff == 0):
+        structural.append("d_ff")
     if larger % smaller:
         structural.append("groups")
     if structural:

@@ -13,6 +13,7 @@ from symgauge.checkpoints.rows import Rows
 from symgauge.comparison.acting import act, feed_forwards, in_new_stream, moved_by, name_of, renumbered_experts
 from symgauge.comparison.element import Element
 from symgauge.comparison.heads import amplification, attention_of, solve_heads
+from symgauge.comparison.idle_neurons import with_sums, without_idle
 from symgauge.comparison.neurons import feed_forward_of, match_rows, solve_neurons
 from symgauge.comparison.pieces import Anatomy, Normal, Piece, normal
 from symgauge.comparison.products import with_products
@@ -122,8 +123,13 @@ def solve_piece(judge: Judge, piece: Piece, element: Element) -> list[Residual]:
         note_norms(judge, piece, element)
         return unembedding_residuals(judge, piece, element)
     own = normal(judge.a, piece, anatomy)
-    mine = in_new_stream(own, piece, element.tensors["stream"], anatomy.stream != "any")
-    residuals = solve_normal(judge, piece, element, mine, normal(judge.b, piece, anatomy))[1]
+    mine, theirs = (
+        in_new_stream(own, piece, element.tensors["stream"], anatomy.stream != "any"),
+        normal(judge.b, piece, anatomy),
+    )
+    residuals = solve_normal(judge, piece, element, mine, theirs)[1]
+    if _unexplained(residuals):
+        residuals = _solve_together(judge, piece, element, mine, theirs, _unexplained(residuals)) or residuals
     note_norms(judge, piece, element)
     return residuals
 
@@ -175,6 +181,25 @@ def solve_normal(
     assert best is not None
     element.tensors.update(best[0].tensors)
     return best[1:]
+
+
+def _solve_together(
+    judge: Judge, piece: Piece, element: Element, mine: Normal, theirs: Normal, unexplained: int
+) -> list[Residual] | None:
+    """The same by what neurons add together, where some are idle or doubled; None if that explains no more."""
+    fewer = [without_idle(judge, piece, x) for x in (mine, theirs)]
+    if all(x is None for x in fewer):
+        return None
+    trial = Element(dict(element.tensors))
+    one, two = fewer[0] or mine, fewer[1] or theirs
+    moved, residuals = solve_normal(judge, piece, trial, one, two)
+    if _unexplained(residuals):
+        residuals = judge.of_piece(piece, with_sums(judge, piece, moved, two, theirs), two, {})
+    if _unexplained(residuals) >= unexplained:
+        return None
+    element.tensors.update(trial.tensors)
+    roles = {m.weight for f in feed_forwards(piece) for m in (*f.readers, f.writer)}
+    return [replace(r, of_sum=True) if r.role in roles else r for r in residuals]
 
 
 def _attempt(

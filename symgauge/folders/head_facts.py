@@ -9,6 +9,7 @@ from torch import Tensor
 
 from symgauge.algorithms import AttentionParameters, FeedForwardParameters
 from symgauge.algorithms.pairs import Pair, score_pairs, value_pair
+from symgauge.comparison.idle_neurons import silent_neurons
 
 
 @dataclass(frozen=True)
@@ -131,12 +132,7 @@ def neuron_facts(layer: str, p: FeedForwardParameters, unit: float) -> NeuronFac
     """Facts of a feed-forward layer whose norm is folded."""
     out = torch.linalg.vector_norm(p.down, dim=-1)
     inside = torch.linalg.vector_norm(p.incoming(), dim=-1)
-    silent = out <= unit * out.max()
-    if p.gate is not None:  # act(0) = 0 for every activation there is
-        gate = torch.linalg.vector_norm(p.fixed(), dim=-1)
-        silent |= (gate <= unit * gate.max()) | (inside <= unit * inside.max())
-    else:
-        silent |= inside <= unit * inside.max()
+    silent = silent_neurons(p, unit)
     alive = ~silent
     scaled = p.freedom in ("positive", "any")
     scales = None
