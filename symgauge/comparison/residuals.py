@@ -12,8 +12,9 @@ from torch import Tensor
 from symgauge.checkpoints.rows import Rows
 from symgauge.comparison.heads import attention_of, into_roles
 from symgauge.comparison.pieces import Anatomy, Normal, Piece
-from symgauge.comparison.rounding import SAFETY, Precision, looks_like_rounding, precision_of, stands_out
+from symgauge.comparison.rounding import SAFETY, looks_like_rounding, stands_out
 from symgauge.comparison.sides import Side
+from symgauge.comparison.stored_precision import Precision, precision_of
 from symgauge.model_graph import Attention, Mixture
 
 Level = Literal["exact", "stored", "unexplained"]

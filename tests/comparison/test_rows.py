@@ -10,7 +10,8 @@ from symgauge.checkpoints import Checkpoint
 from symgauge.checkpoints import rows as blocks
 from symgauge.checkpoints.rows import Rows
 from symgauge.comparison import compare
-from symgauge.comparison.rounding import looks_like_rounding, precision_of, stands_out
+from symgauge.comparison.rounding import looks_like_rounding, stands_out
+from symgauge.comparison.stored_precision import precision_of
 from symgauge.models.huggingface import tiny
 from tests.comparison import edits as e
 from tests.comparison.test_compare import EMBED, HEAD, everything

@@ -9,6 +9,6 @@ def recognise(difference: Difference) -> Diagnosis | None:
     for name in ("float32", "float16", "bfloat16", "float8_e4m3fn"):
         if 0.1 * UNIT[name] <= size <= 3 * UNIT[name] and looks_like_rounding(change):
             return Diagnosis(
-                f"the difference has the size and look of rounding to {name}, finer than which it is stored"
+                f"the difference is noise of the size that rounding to {name} leaves, and neither is stored so coarsely"
             )
     return None

@@ -11,7 +11,8 @@ from symgauge.checkpoints.names import is_parameter
 from symgauge.comparison.difference import StoredDifference
 from symgauge.comparison.mistakes import diagnose
 from symgauge.comparison.residuals import Residual, arithmetic, unmoved
-from symgauge.comparison.rounding import SAFETY, precision_of
+from symgauge.comparison.rounding import SAFETY
+from symgauge.comparison.stored_precision import precision_of
 from symgauge.comparison.undescribed.side import Side
 from symgauge.errors import InvalidInput
 
