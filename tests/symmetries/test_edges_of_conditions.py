@@ -115,6 +115,19 @@ EDGES |= {
         (4, 2, 2, 3), {"d_ff": 5, "vocabulary": 17, "value_bias": True}, ""),
 }  # fmt: skip
 
+NO_RESIDUAL: dict[str, Any] = {"residual": False, "output_bias": True, "groups": 1}
+EDGES |= {
+    f"a plane off the origin, {name}": (sizes, {**NO_RESIDUAL, **fields}, "lifts" if more else "")
+    for name, sizes, fields, more in [
+        ("keys and values", (3, 2, 1, 1), {"layers": 2}, True),
+        ("where the bias moves by as much", (3, 2, 1, 1), {"d_ff": 3, "ff_bias": True}, False),
+        ("which readers without biases see", (3, 2, 1, 1), {"d_ff": 4}, False),
+        ("which a network with biases reads", (3, 2, 1, 1), {"d_ff": 4, "ff_bias": True}, True),
+        ("an RMSNorm's ε", (3, 2, 1, 1), {"layers": 2, "norm": "rms"}, True),
+        ("an RMSNorm without ε", (3, 2, 1, 1), {"layers": 2, "norm": "rms", "epsilon": 0.0}, False),
+    ]
+}  # fmt: skip
+
 
 @pytest.mark.parametrize("name", EDGES)
 def test_a_condition_holds_where_the_formula_is_off(name: str) -> None:

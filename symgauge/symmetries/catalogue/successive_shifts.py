@@ -14,7 +14,7 @@ from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry
 from symgauge.symmetries.degenerate import DegenerateCase
 from symgauge.symmetries.elements import shifts
-from symgauge.symmetries.examples import BLOCK, PLAIN, PRE_LN
+from symgauge.symmetries.examples import PLAIN, PRE_LN
 from symgauge.symmetries.gaps import Gap, gaps, open_gap
 from symgauge.symmetries.softmax import unseen_key_channels
 from symgauge.symmetries.spaces import spaces, written_scale
@@ -93,17 +93,6 @@ def _offset_reaches_the_head(a: Architecture) -> bool:
     return last and constant and not a.final_norm and (a.head_bias or a.head_transform)
 
 
-_POST = BLOCK.replace(
-    d_ff=2,
-    d_v=2,
-    layers=2,
-    context=4,
-    placement="post",
-    value_bias=False,
-    output_bias=False,
-    key_bias=False,
-    ff_bias=False,
-)
 _OFFSET = PLAIN.replace(
     d_ff=0, d_v=1, vocabulary=23, norm="layer", norm_offset=True, placement="parallel_shared", head_bias=True
 )
@@ -123,17 +112,6 @@ class SuccessiveValueBiasShift(Symmetry):
             _values_take_constants,
             example=PLAIN.replace(d_k=1, layers=2, value_bias=True),
             beside=PLAIN.replace(d_k=1, layers=2, value_bias=True, output_bias=True),
-        ),
-        DegenerateCase(
-            "on a Post-LN stream without output biases a LayerNorm's offset takes back what values make of it",
-            lambda a: (
-                a.placement == "post"
-                and a.norm_offset
-                and not (a.output_bias or a.value_bias)
-                and (a.layers > 1 or a.embedding_norm)
-            ),
-            example=_POST,
-            beside=_POST.replace(norm_offset=False),
         ),
         DegenerateCase(
             "what values make of a LayerNorm's offset reaches the head with no norm between, and moves into its bias",
