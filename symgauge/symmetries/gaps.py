@@ -14,7 +14,7 @@ from symgauge.model_graph import ModelGraph, Norm
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles
 from symgauge.symmetries.constants import moved, reading, take_back
-from symgauge.symmetries.elements import differences, identity, inverse
+from symgauge.symmetries.elements import differences, identity, inverse, vanishing
 from symgauge.symmetries.space import Constant, Moment, Reader, Space
 from symgauge.symmetries.spaces import written_scale
 from symgauge.symmetries.value_constants import stacked_output
@@ -111,10 +111,7 @@ class Gap:
         if not obstacles:
             return x
         # c must vanish on the blocked columns: solve for its first entries.
-        seen = torch.cat(blocked, dim=1)
-        rank = seen.shape[1]
-        first = -(x.unsqueeze(0) @ seen[rank:]) @ inverse(seen[:rank])
-        return torch.cat([first.squeeze(0), x])
+        return vanishing(x, torch.cat(blocked, dim=1))
 
     def blocked_matrix(self, roles: Roles, reader: Reader) -> Tensor:
         weight = roles[reader.weight].mT if reader.tied else roles[reader.weight]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from symgauge.architecture import Architecture
-from symgauge.model_graph import Attention, LatentAttention, Map, ModelGraph, graph_of
+from symgauge.model_graph import Attention, LatentAttention, ModelGraph, graph_of
 from symgauge.symmetries.gaps import Gap, gaps
-from symgauge.symmetries.seen import seen_by_readers
+from symgauge.symmetries.seen import directions_written, seen_by_readers
 from symgauge.symmetries.space import Space
-from symgauge.symmetries.spaces import spaces
+from symgauge.symmetries.spaces import opened_by, spaces
 
 
 def goes_on(a: Architecture) -> bool:
@@ -60,27 +60,14 @@ def constants_lift_planes(a: Architecture) -> bool:
         return False
     graph = graph_of(a)
     every = spaces(a, graph)
-    return any(_lifted(a, graph, space, gap) for space in every for _, gap in gaps(a, graph, space))
+    return any(_lifted(a, graph, space, gap, every) for space in every for _, gap in gaps(a, graph, space))
 
 
-def _lifted(a: Architecture, graph: ModelGraph, space: Space, gap: Gap) -> bool:
-    if not space.writers or _written(a, graph, space.writers) >= space.width:
+def _lifted(a: Architecture, graph: ModelGraph, space: Space, gap: Gap, every: list[Space]) -> bool:
+    if not space.writers or directions_written(a, graph, space.writers) >= space.width:
         return False
     untied = [reader for reader in space.readers if not reader.tied]
     taken = sum(math.prod(graph.shapes[r.weight][:-2]) * len(r.columns) for r in untied)
-    scaled = not a.epsilon_is_zero and any(norm.kind == "rms" for norm in space.norms)
+    after = [opened_by(every, norm) for norm in space.norms if norm.kind == "rms"]
+    scaled = bool(after) and not a.epsilon_is_zero and all(x is not None and x.refoldable for x in after)
     return scaled or taken > gap.size()[0]
-
-
-def _written(a: Architecture, graph: ModelGraph, writers: list[Map]) -> int:
-    """Directions that the maps of a layer write, biases apart."""
-    seen = seen_by_readers(a, graph)
-    values = {
-        sub.output.weight: (sub.value if isinstance(sub, Attention) else sub.value_up).weight
-        for sub in graph.sublayers()
-        if isinstance(sub, Attention | LatentAttention)
-    }
-    return sum(
-        a.heads * min(a.d_v, seen[values[m.weight]].linear) if m.weight in values else graph.shapes[m.weight][0]
-        for m in writers
-    )

@@ -60,6 +60,8 @@ CASES: list[tuple[str, dict[str, Any], Output]] = [
     ("no-norm-handed-on", {**c.SIZES, **SMALL, "query_bias": True, "ff_bias": True}, "logits"),
     ("no-norm-handed-on-twice", {**c.SIZES, **SMALL, "d_model": 5, "d_k": 1, "d_ff": 0, "layers": 2, "head_bias": True},
      "logits"),
+    ("no-norm-values-past-a-router", {**c.SIZES, **SMALL, "d_v": 1, "d_ff": 0, "vocabulary": 0, "value_bias": True,
+                                      "ff_bias": True, "experts": c.Experts(2, 2, 1)}, "logits"),
     ("no-norm-mixture", {**c.SIZES, **c.BIASES, **SMALL, "experts": c.Experts(3, 2, 3)}, "logits"),
     ("deepseek", {**c.LLAMA, **SMALL, "rotary": TURNING, "d_k": 4, "latent": c.Latent(3, 3, 2)}, "logits"),
 ]  # fmt: skip

@@ -128,6 +128,27 @@ EDGES |= {
     ]
 }  # fmt: skip
 
+TWO_POSITIONS: dict[str, Any] = {"vocabulary": 0, "d_ff": 0, "context": 2}
+EDGES |= {
+    f"two positions, {name}": (sizes, {**TWO_POSITIONS, **fields}, "two positions" if more else "")
+    for name, sizes, fields, more in [
+        ("a plane and still channels", (3, 1, 4, 1), {"rotary": Rotary((0.37,), 2)}, True),
+        ("as few still channels as are seen", (4, 1, 3, 1), {"rotary": Rotary((0.37,), 1)}, False),
+        ("half a turn and no turn", (2, 1, 4, 1), {"rotary": Rotary((Fraction(1, 2),), 2)}, True),
+        ("two planes", (5, 1, 4, 1), {"rotary": Rotary((0.37, 0.23))}, False),
+        ("constants of keys", (4, 1, 4, 1), {"rotary": Rotary((0.37, 0.23)), "key_bias": True, "norm": "rms"}, True),
+    ]
+}  # fmt: skip
+EDGES |= {
+    "matrices of two ranks mix three heads": (
+        (3, 3, 3, 2), {"attention": "linear", "vocabulary": 0, "d_ff": 0, "key_bias": True}, "without softmax heads"),
+    "matrices of two ranks do not mix two heads": (
+        (3, 2, 3, 2), {"attention": "linear", "vocabulary": 0, "d_ff": 0, "key_bias": True}, ""),
+    "an output norm behind one latent channel": (
+        (4, 1, 3, 3), {"vocabulary": 0, "d_ff": 0, "latent": Latent(4, 1, 3), "norm": "rms", "placement": "sandwich"},
+        "an output norm behind"),
+}  # fmt: skip
+
 
 @pytest.mark.parametrize("name", EDGES)
 def test_a_condition_holds_where_the_formula_is_off(name: str) -> None:

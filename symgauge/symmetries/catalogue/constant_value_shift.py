@@ -12,7 +12,7 @@ from symgauge.architecture import Architecture
 from symgauge.model_graph import Attention, ModelGraph
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry
-from symgauge.symmetries.elements import inverse, shifts
+from symgauge.symmetries.elements import shifts, vanishing
 from symgauge.symmetries.examples import BLOCK
 from symgauge.symmetries.gaps import Gap, gaps
 from symgauge.symmetries.spaces import spaces, written_scale
@@ -60,8 +60,7 @@ class ConstantValueShift(Symmetry):
             spanned = torch.cat([written, torch.ones_like(written[: level - counted])])[: count + blocked]
             y = x
             if obstacles:
-                seen = spanned @ torch.cat([reading.blocked_matrix(roles, reader) for reader in obstacles], dim=1)
-                y = torch.cat([-(x.unsqueeze(0) @ seen[blocked:]).squeeze(0) @ inverse(seen[:blocked]), x])
+                y = vanishing(x, spanned @ torch.cat([reading.blocked_matrix(roles, r) for r in obstacles], dim=1))
             now = {**roles, **reading.act(roles, y @ spanned)}
             t = torch.cat([-y[:values], torch.zeros(values - len(y[:values]), dtype=x.dtype, device=x.device)])
             now |= with_values(now, sub, gap.source, t.reshape(a.groups, a.d_v))
