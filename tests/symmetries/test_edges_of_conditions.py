@@ -149,6 +149,17 @@ EDGES |= {
         "an output norm behind"),
 }  # fmt: skip
 
+EDGES |= {
+    f"{which} latent of {width} channels, {tokens} tokens": (
+        (6, heads, 1, 1), {"d_ff": 0, "vocabulary": tokens, "latent": latent}, "latent norm sees" if few else "")
+    for which, width, heads, latent, tokens, few in [
+        ("a query", 4, 1, Latent(4, 1, 1), 21, True),
+        ("a query", 4, 1, Latent(4, 1, 1), 22, False),
+        ("a key-value", 3, 1, Latent(0, 3, 1), 17, True),
+        ("a key-value", 3, 1, Latent(0, 3, 1), 18, False),
+    ]
+}  # fmt: skip
+
 
 @pytest.mark.parametrize("name", EDGES)
 def test_a_condition_holds_where_the_formula_is_off(name: str) -> None:
