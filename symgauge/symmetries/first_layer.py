@@ -98,7 +98,17 @@ def _few_tokens_for_a_parallel_network(a: Architecture) -> bool:
     # A linear map of what the first layer reads and the feed-forward's weights, against what each token must keep; a
     # rectified neuron is on for about half of the tokens.
     tokens = a.vocabulary // 2 if a.activation in ("relu", "relu2") and _network(a) else a.vocabulary
-    return tokens * (a.d_model - (a.norm == "layer")) < a.d_model**2 + _network(a)
+    few = tokens * (a.d_model - (a.norm == "layer")) < a.d_model**2 + _network(a)
+    return few or _few_tokens_for_hidden_units(a, tokens)
+
+
+def _few_tokens_for_hidden_units(a: Architecture, tokens: int) -> bool:
+    """Whether what hidden units read has more numbers than their values on all tokens, up to maps behind them."""
+    read = a.d_model - (a.norm == "layer") + (a.ff_bias or a.norm_offset)
+    scaled = a.gated or a.activation in ("relu", "relu2")
+    free = a.d_ff * ((1 + a.gated) * read - scaled)
+    width = min(a.d_ff, a.d_model)
+    return a.experts is None and free > width * tokens - a.d_ff * width - width * a.ff_bias
 
 
 def _few_tokens_for_a_stream_read_once(a: Architecture) -> bool:

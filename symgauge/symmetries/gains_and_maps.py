@@ -17,7 +17,8 @@ def maps_are_left(a: Architecture) -> bool:
     """Whether some map of a stream is left that the norms which write it allow, and that is no mere change of size."""
     graph = graph_of(a)
     every = spaces(a, graph)
-    return a.is_model and any(_left(a, graph, space, every) for space in every if _held_by_gains(space))
+    held = any(_left(a, graph, space, every) for space in every if _held_by_gains(space))
+    return a.is_model and (held or any(_turns_are_left(a, graph, space, every) for space in every))
 
 
 def _held_by_gains(space: Space) -> bool:
@@ -45,6 +46,19 @@ def _left(a: Architecture, graph: ModelGraph, space: Space, every: list[Space]) 
     others = [m for i, m in enumerate(space.moments) if not space.centred(i) and (m.writers or m.tables)]
     sheared = layer and bool(space.readers) and fully_seen == 1 and bool(others)
     return sheared or (left > 0 and not graph.tied)
+
+
+def _turns_are_left(a: Architecture, graph: ModelGraph, space: Space, every: list[Space]) -> bool:
+    """The same of a space that a tied table writes and reads, which can only be turned."""
+    d, layer = a.d_model, any(norm.kind == "layer" for norm in space.norms)
+    after = [opened_by(every, norm) for norm in space.norms]
+    refolded = all(opened is not None and opened.refoldable for opened in after)
+    if not (space.outputs and refolded and any(r.tied for r in space.readers) and "token_table" in space.tables):
+        return False
+    left = (d - layer) * (d - layer - 1) // 2
+    for norm in space.outputs:
+        left += d - _ellipsoid(d, _inner(a, graph, norm, d - (norm.kind == "layer")))
+    return left > 0
 
 
 def _ellipsoid(n: int, r: int) -> int:

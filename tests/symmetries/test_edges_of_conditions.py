@@ -144,11 +144,28 @@ EDGES |= {
         (3, 3, 3, 2), {"attention": "linear", "vocabulary": 0, "d_ff": 0, "key_bias": True}, "without softmax heads"),
     "matrices of two ranks do not mix two heads": (
         (3, 2, 3, 2), {"attention": "linear", "vocabulary": 0, "d_ff": 0, "key_bias": True}, ""),
+    "heads that share all keys of a latent": (
+        (3, 2, 2, 2), {"attention": "linear", "vocabulary": 0, "d_ff": 0, "latent": Latent(0, 2, 2)}, "without soft"),
     "an output norm behind one latent channel": (
         (4, 1, 3, 3), {"vocabulary": 0, "d_ff": 0, "latent": Latent(4, 1, 3), "norm": "rms", "placement": "sandwich"},
         "an output norm behind"),
 }  # fmt: skip
 
+ONE_UNIT: dict[str, Any] = {
+    "d_ff": 1,
+    "gated": True,
+    "ff_bias": True,
+    "norm": "rms",
+    "placement": "parallel",
+    "tied": True,
+}
+OUTPUT: dict[str, Any] = {"norm": "layer", "placement": "output", "tied": True, "vocabulary": 13}
+EDGES |= {
+    "a unit that eight tokens show": ((3, 1, 1, 1), {**ONE_UNIT, "vocabulary": 8}, "first layer's feed-forward"),
+    "a unit that nine tokens show": ((3, 1, 1, 1), {**ONE_UNIT, "vocabulary": 9}, ""),
+    "one output norm turns with a tied table": ((4, 2, 1, 3), OUTPUT, "gains of the norms"),
+    "two output norms do not": ((4, 2, 1, 3), {**OUTPUT, "d_ff": 4}, ""),
+}
 EDGES |= {
     f"{which} latent of {width} channels, {tokens} tokens": (
         (6, heads, 1, 1), {"d_ff": 0, "vocabulary": tokens, "latent": latent}, "latent norm sees" if few else "")
