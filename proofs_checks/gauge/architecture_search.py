@@ -21,6 +21,9 @@ from symgauge.symmetries.symbols import evaluate
 Outcome = Literal["equal", "named, and larger", "named, though equal", "undecided", "deviates"]
 ATTEMPTS = (0, 1)
 """Seeds of the point and the probes: a second one where the first does not decide."""
+BEFORE_A_DEVIATION = range(1, 5)
+"""More of them, before an architecture is said to deviate: units that are off, on or saturated at all inputs of a point
+are free there, and at a general point they are not."""
 
 
 def unreached(fibre: FibreDimension) -> list[str]:
@@ -77,6 +80,8 @@ def search(seeds: Iterable[int], predicted: Callable[[Architecture], int] = know
     for seed in seeds:
         a = arbitrary_architecture(seed)
         nullity, reasons = measured(a), named(a)
+        if nullity is not None and nullity != predicted(a) and not reasons:
+            nullity = min([nullity, *(n for n in (_at(a, more) for more in BEFORE_A_DEVIATION) if n is not None)])
         if nullity is None:
             found.counts["undecided"] += 1
         elif nullity == predicted(a):

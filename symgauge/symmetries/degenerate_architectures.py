@@ -9,6 +9,7 @@ from symgauge.model_graph import graph_of
 from symgauge.symmetries.degenerate import DegenerateCase
 from symgauge.symmetries.examples import ATTENTION, BLOCK, LATENT, RMS
 from symgauge.symmetries.spaces import opened_by, spaces
+from symgauge.symmetries.two_positions import two_positions_leave_forms
 
 UNCHOSEN_EXPERT = "an expert may never be chosen, and is then free"
 
@@ -18,12 +19,6 @@ _TURNING = ATTENTION.replace(d_model=1, heads=1, groups=1, d_k=4, rotary=Rotary(
 def _positions(a: Architecture) -> int:
     """How many positions a query sees at most, in the layer where they are fewest."""
     return min([a.context, *(window for window in a.windows if window)])
-
-
-def _two_positions_that_turn(a: Architecture) -> bool:
-    """Whether turning channels fill what queries and keys read: their form at distance 0 is seen where both agree."""
-    moving = (sum(len(c.channels) for c in r.classes() if c.kind == "complex") for r in a.encodings if r is not None)
-    return _positions(a) == 2 and max(moving, default=0) >= a.d_model - (a.norm == "layer")
 
 
 def _norm_over_one_direction(a: Architecture) -> bool:
@@ -54,7 +49,7 @@ DEGENERATE_CASES = (
     ),
     DegenerateCase(
         "sequences (or windows) of two positions show rotated scores at too few distances",
-        _two_positions_that_turn,
+        two_positions_leave_forms,
         example=_TURNING.replace(context=2),
         beside=_TURNING.replace(context=5),
     ),

@@ -106,6 +106,12 @@ def inverse(matrix: Tensor) -> Tensor:
     return work[:, n:]
 
 
+def vanishing(x: Tensor, seen: Tensor) -> Tensor:
+    """The vector y with y ``seen`` = 0 whose last entries are ``x``; ``seen`` (n, k), n = k + len(x)."""
+    k = seen.shape[1]
+    return torch.cat([-(x.unsqueeze(0) @ seen[k:]).squeeze(0) @ inverse(seen[:k]), x])
+
+
 def invertible(pattern: Tensor, copies: int = 1) -> Sampler:
     """Coordinates of ``copies`` matrices I + X: non-symmetric, either sign of the determinant, condition below 1e3."""
     m, n = int(pattern.max()), pattern.shape[0]

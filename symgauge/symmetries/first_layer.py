@@ -80,7 +80,16 @@ def _few_tokens_for_a_latent(a: Architecture) -> bool:
     if a.latent is None or not _tables_alone(a):
         return False
     latent = max(a.latent.query, a.latent.key_value)
-    return a.vocabulary <= max(latent * (latent + 1) // 2, a.d_model + max(1, latent // 2))
+    if a.vocabulary <= max(latent * (latent + 1) // 2, a.d_model + max(1, latent // 2)):
+        return True
+    # All that maps in and out of a latent are, up to its rotations, against what they make of each token.
+    read = a.d_model + (a.norm == "layer" and a.norm_offset) - (a.norm == "layer")
+    made = {a.latent.query: a.heads * a.d_k, a.latent.key_value: a.heads * (a.d_k - a.latent.d_rope + a.d_v)}
+    return any(
+        width * (read + columns) - width * (width - 1) // 2 - a.epsilon_is_zero > a.vocabulary * columns
+        for width, columns in made.items()
+        if width
+    )
 
 
 def _few_tokens_for_a_parallel_network(a: Architecture) -> bool:
@@ -89,7 +98,17 @@ def _few_tokens_for_a_parallel_network(a: Architecture) -> bool:
     # A linear map of what the first layer reads and the feed-forward's weights, against what each token must keep; a
     # rectified neuron is on for about half of the tokens.
     tokens = a.vocabulary // 2 if a.activation in ("relu", "relu2") and _network(a) else a.vocabulary
-    return tokens * (a.d_model - (a.norm == "layer")) < a.d_model**2 + _network(a)
+    few = tokens * (a.d_model - (a.norm == "layer")) < a.d_model**2 + _network(a)
+    return few or _few_tokens_for_hidden_units(a, tokens)
+
+
+def _few_tokens_for_hidden_units(a: Architecture, tokens: int) -> bool:
+    """Whether what hidden units read has more numbers than their values on all tokens, up to maps behind them."""
+    read = a.d_model - (a.norm == "layer") + (a.ff_bias or a.norm_offset)
+    scaled = a.gated or a.activation in ("relu", "relu2")
+    free = a.d_ff * ((1 + a.gated) * read - scaled)
+    width = min(a.d_ff, a.d_model)
+    return a.experts is None and free > width * tokens - a.d_ff * width - width * a.ff_bias
 
 
 def _few_tokens_for_a_stream_read_once(a: Architecture) -> bool:
@@ -127,6 +146,13 @@ def _norm_over_the_table_alone(a: Architecture) -> bool:
     return _tables_alone(a) and a.norm != "none" and (not a.residual or free)
 
 
+def _two_directions_of_two_positions(a: Architecture) -> bool:
+    """Whether norms without ε show of each token one direction in a plane, at two positions."""
+    normed = a.embedding_norm or (not a.residual and a.placement not in ("post", "output"))
+    plane = a.norm != "none" and a.epsilon_is_zero and a.d_model - (a.norm == "layer") == 2
+    return a.is_model and a.position_table and not a.tied and a.context == 2 and plane and normed
+
+
 _BIASED = RMS.replace(query_bias=True, key_bias=True, value_bias=True, context=4)
 _RECTIFIED = Architecture(
     d_model=2, heads=2, d_k=1, d_v=1, d_ff=3, vocabulary=7, attention="linear", causal=False, key_bias=True,
@@ -141,6 +167,10 @@ _LINEAR = RMS.replace(attention="linear", d_k=1, d_v=1, rotary=None)
 _UNMASKED = Architecture(d_model=3, heads=1, d_k=1, d_v=1, vocabulary=5, context=3, attention="linear", causal=False)
 _NORMED_TABLE = RMS.replace(d_model=5, d_ff=0, gated=False, embedding_norm=True, final_norm=False, tied=True)
 _PARALLEL = PRE_LN.replace(placement="parallel", position_table=False, d_ff=2)
+_PLANE = Architecture(
+    d_model=2, heads=1, d_k=1, d_v=1, vocabulary=9, context=2, norm="rms", epsilon=0.0, embedding_norm=True,
+    position_table=True,
+)  # fmt: skip
 
 DEGENERATE_CASES = (
     DegenerateCase(
@@ -179,6 +209,12 @@ DEGENERATE_CASES = (
         _norm_over_the_table_alone,
         example=RMS.replace(embedding_norm=True),
         beside=RMS,
+    ),
+    DegenerateCase(
+        "a norm without ε over two directions shows too little of the tables' rows at two positions",
+        _two_directions_of_two_positions,
+        example=_PLANE,
+        beside=_PLANE.replace(epsilon=0.1),
     ),
     DegenerateCase(
         "tokens are too few to hold a stream that no norm reads but the first layer's",

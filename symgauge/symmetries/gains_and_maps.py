@@ -6,10 +6,9 @@ another ellipsoid of the same kind. Unknowns are the map and the gains, equation
 
 from __future__ import annotations
 
-import math
-
 from symgauge.architecture import Architecture
 from symgauge.model_graph import ModelGraph, Norm, graph_of
+from symgauge.symmetries.seen import directions_written
 from symgauge.symmetries.space import Space
 from symgauge.symmetries.spaces import opened_by, spaces
 
@@ -18,7 +17,8 @@ def maps_are_left(a: Architecture) -> bool:
     """Whether some map of a stream is left that the norms which write it allow, and that is no mere change of size."""
     graph = graph_of(a)
     every = spaces(a, graph)
-    return a.is_model and any(_left(a, graph, space, every) for space in every if _held_by_gains(space))
+    held = any(_left(a, graph, space, every) for space in every if _held_by_gains(space))
+    return a.is_model and (held or any(_turns_are_left(a, graph, space, every) for space in every))
 
 
 def _held_by_gains(space: Space) -> bool:
@@ -39,11 +39,26 @@ def _left(a: Architecture, graph: ModelGraph, space: Space, every: list[Space]) 
     for norm in [*space.outputs, *([] if space.source is None else [space.source])]:
         centred = space.centred(_moment(graph, space, norm))
         fully_seen += not centred
-        left += d - _ellipsoid(d - (centred and norm.kind == "layer"), _inner(graph, norm, d - (norm.kind == "layer")))
+        left += d - _ellipsoid(
+            d - (centred and norm.kind == "layer"), _inner(a, graph, norm, d - (norm.kind == "layer"))
+        )
     # What LayerNorm gives is flat along 1/γ: with one such norm a shear along that direction moves other writers alone.
     others = [m for i, m in enumerate(space.moments) if not space.centred(i) and (m.writers or m.tables)]
     sheared = layer and bool(space.readers) and fully_seen == 1 and bool(others)
     return sheared or (left > 0 and not graph.tied)
+
+
+def _turns_are_left(a: Architecture, graph: ModelGraph, space: Space, every: list[Space]) -> bool:
+    """The same of a space that a tied table writes and reads, which can only be turned."""
+    d, layer = a.d_model, any(norm.kind == "layer" for norm in space.norms)
+    after = [opened_by(every, norm) for norm in space.norms]
+    refolded = all(opened is not None and opened.refoldable for opened in after)
+    if not (space.outputs and refolded and any(r.tied for r in space.readers) and "token_table" in space.tables):
+        return False
+    left = (d - layer) * (d - layer - 1) // 2
+    for norm in space.outputs:
+        left += d - _ellipsoid(d, _inner(a, graph, norm, d - (norm.kind == "layer")))
+    return left > 0
 
 
 def _ellipsoid(n: int, r: int) -> int:
@@ -60,11 +75,12 @@ def _moment(graph: ModelGraph, space: Space, norm: Norm) -> int:
     return 0
 
 
-def _inner(graph: ModelGraph, norm: Norm, most: int) -> int:
+def _inner(a: Architecture, graph: ModelGraph, norm: Norm, most: int) -> int:
     """In how many directions what a norm reads can vary."""
     for branch in graph.branches():
         if branch.output_norm == norm:
-            return min(most, sum(math.prod(graph.shapes[m.weight][:-1]) + (m.bias is not None) for m in branch.writers))
+            biases = sum(m.bias is not None for m in branch.writers)
+            return min(most, directions_written(a, graph, branch.writers) + biases)
     return most
 
 
@@ -77,7 +93,7 @@ def output_norms_see_too_little(a: Architecture) -> bool:
 
 def _gain_is_left(a: Architecture, graph: ModelGraph, norm: Norm, mean_is_seen: bool) -> bool:
     """Whether d_model gains exceed the numbers of the form of what ``norm`` reads, and its mean where that is seen."""
-    r = _inner(graph, norm, a.d_model)
+    r = _inner(a, graph, norm, a.d_model)
     biased = any(b.output_norm == norm and any(m.bias is not None for m in b.writers) for b in graph.branches())
     # A constant in a direction of its own stands beside ε: together they leave the size of the rest free.
     constant = biased and r < a.d_model

@@ -14,7 +14,7 @@ from symgauge.model_graph import ModelGraph, Norm
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles
 from symgauge.symmetries.constants import moved, reading, take_back
-from symgauge.symmetries.elements import differences, identity, inverse
+from symgauge.symmetries.elements import differences, identity, inverse, vanishing
 from symgauge.symmetries.space import Constant, Moment, Reader, Space
 from symgauge.symmetries.spaces import written_scale
 from symgauge.symmetries.value_constants import stacked_output
@@ -66,10 +66,10 @@ class Gap:
         one_expert = reader.router and self.a.experts is not None and self.a.experts.active == 1
         return one_expert or reader.onward is not None
 
-    def handed_on(self, roles: Roles, moment: Moment, c: Tensor) -> Tensor:
+    def handed_on(self, roles: Roles, readers: list[tuple[Reader, Norm | None]], c: Tensor) -> Tensor:
         """Constants (n, d) that the space has in the next moment: ``c`` and what values make of it."""
-        for reader in moment.readers:
-            if reader.onward is not None:
+        for reader, norm in readers:
+            if reader.onward is not None and norm is None:
                 values = c @ torch.cat(list(roles[reader.weight]), dim=1)
                 c = c + values @ stacked_output(self.a, roles, reader.onward) * written_scale(self.a)
         return c
@@ -99,20 +99,19 @@ class Gap:
 
     def vector(self, roles: Roles, x: Tensor) -> Tensor:
         """The shift c (d,) with coordinates x."""
-        if any(moment.norms for moment in self.moments):
-            return x * torch.ones(self.space.width, dtype=x.dtype, device=x.device)
-        obstacles = self.obstacles()
+        obstacles, blocked = self.obstacles(), []
+        carried = one = identity(self.space.width, x)
+        for moment, readers in self.by_moment():
+            if moment.norms:
+                # What LayerNorm reads may have moved along 1 alone.
+                level = x * torch.ones(self.space.width, dtype=x.dtype, device=x.device)
+                return level if carried is one else level @ inverse(carried)
+            blocked += [carried @ self.blocked_matrix(roles, r) for r in moment.readers if r in obstacles]
+            carried = self.handed_on(roles, readers, carried)
         if not obstacles:
             return x
         # c must vanish on the blocked columns: solve for its first entries.
-        carried, blocked = identity(self.space.width, x), []
-        for moment in self.moments:
-            blocked += [carried @ self.blocked_matrix(roles, r) for r in moment.readers if r in obstacles]
-            carried = self.handed_on(roles, moment, carried)
-        seen = torch.cat(blocked, dim=1)
-        rank = seen.shape[1]
-        first = -(x.unsqueeze(0) @ seen[rank:]) @ inverse(seen[:rank])
-        return torch.cat([first.squeeze(0), x])
+        return vanishing(x, torch.cat(blocked, dim=1))
 
     def blocked_matrix(self, roles: Roles, reader: Reader) -> Tensor:
         weight = roles[reader.weight].mT if reader.tied else roles[reader.weight]
@@ -125,10 +124,10 @@ class Gap:
     def act(self, roles: Roles, c: Tensor) -> dict[str, Tensor]:
         """Add c at the start of the gap, take it away at its end, and let the readers bear it."""
         now = dict(roles) if self.first is None else {**roles, **moved(roles, self.first, c)}
-        for moment, readers in self.by_moment():
+        for _, readers in self.by_moment():
             for reader, norm in readers:
                 now |= self.bear(now, reader, norm, reading(roles, reader, c))
-            c = self.handed_on(roles, moment, c.unsqueeze(0)).squeeze(0)
+            c = self.handed_on(roles, readers, c.unsqueeze(0)).squeeze(0)
         if self.then is not None:
             now |= moved(now, self.then, -c)
         return {role: value for role, value in now.items() if value is not roles[role]}

@@ -6,7 +6,7 @@ position meet in products, of which only the part that is symmetric in y is seen
 
 from __future__ import annotations
 
-from symgauge.architecture import Architecture
+from symgauge.architecture import Architecture, Rotary
 from symgauge.model_graph import Attention, LatentAttention, ModelGraph, Sublayer, graph_of
 from symgauge.symmetries.seen import seen_by_readers, seen_of_writers
 
@@ -23,12 +23,17 @@ def _exceeds(a: Architecture, graph: ModelGraph, sub: Sublayer) -> bool:
     if isinstance(sub, LatentAttention) and a.latent is not None:
         query, latent = a.latent.query or a.d_model, a.latent.key_value
         any_scores = a.d_k - a.latent.d_rope >= min(query, latent) and a.latent.d_rope >= min(query, a.d_model)
-        return a.heads > 1 and any_scores and a.d_v >= min(latent, a.d_model)
+        rotated_alone = a.d_k == a.latent.d_rope  # by keys that all heads share
+        return a.heads > 1 and (any_scores or rotated_alone) and a.d_v >= min(latent, a.d_model)
     if not isinstance(sub, Attention) or sub.query_norm is not None:
         return False
-    query, key, value, output = _functions(a, graph, sub)
+    query, key, value, output = functions_read(a, graph, sub)
     share = a.heads // a.groups
-    mix = a.heads > 1 and a.d_k >= min(query, key) and a.d_v >= min(value, output)
+    # Heads that are any matrices on one side mix as far as their sums keep the other side's rank.
+    beyond = (query - a.d_k) * (key - a.d_k) if a.d_k < min(query, key) else 0
+    behind = (value - a.d_v) * (output - a.d_v) if a.d_v < min(value, output) else 0
+    apart = sub.rotary is None and share == 1 and min(beyond, behind) == 0 and a.heads - 1 > max(beyond, behind)
+    mix = apart or (a.heads > 1 and beyond == behind == 0)
     # As many heads as their outputs have numbers are one too many where rotations keep keys apart.
     shared = share > 1 and share - (sub.rotary is None) >= min(a.d_v * output, a.d_k * query)
     # Without rotations one group more than fills the form: so near to it heads are not told apart either.
@@ -37,39 +42,39 @@ def _exceeds(a: Architecture, graph: ModelGraph, sub: Sublayer) -> bool:
 
 
 def _numbers_of_a_group(a: Architecture, graph: ModelGraph, sub: Attention) -> int:
-    query, key, value, output = _functions(a, graph, sub)
+    query, key, value, output = functions_read(a, graph, sub)
     share = a.heads // a.groups
-    scores = [_product(share * query, channels, key) * parts for channels, parts in _turning_alike(a, sub)]
-    return sum(scores) + _product(value, a.d_v, share * output) - share**2
+    scores = [product_numbers(share * query, channels, key) * parts for channels, parts in turning_alike(a, sub.rotary)]
+    return sum(scores) + product_numbers(value, a.d_v, share * output) - share**2
 
 
 def _numbers_of_the_form(a: Architecture, graph: ModelGraph, sub: Attention, seen: int | None = None) -> int:
     """Numbers of the form that heads add up to; ``seen``: independent forms in keys and values, if not all."""
-    query, key, value, output = _functions(a, graph, sub)
-    seen = _symmetric(key, value) if seen is None else seen
-    return sum(parts for _, parts in _turning_alike(a, sub)) * query * seen * output
+    query, key, value, output = functions_read(a, graph, sub)
+    seen = numbers_of_products(key, value) if seen is None else seen
+    return sum(parts for _, parts in turning_alike(a, sub.rotary)) * query * seen * output
 
 
-def _symmetric(key: int, value: int) -> int:
+def numbers_of_products(key: int, value: int) -> int:
     """Numbers of a form in keys and values of one position, of which they share the smaller number of functions."""
     least = min(key, value)
     return key * value - least * (least - 1) // 2
 
 
-def _turning_alike(a: Architecture, sub: Attention) -> list[tuple[int, int]]:
+def turning_alike(a: Architecture, rotary: Rotary | None) -> list[tuple[int, int]]:
     """Channels whose rotations agree, a form of their own each: how many, and 2 for complex numbers (one per plane)."""
-    if sub.rotary is None:
+    if rotary is None:
         return [(a.d_k, 1)]
-    return [(len(c.signs), 2) if c.kind == "complex" else (len(c.channels), 1) for c in sub.rotary.classes()]
+    return [(len(c.signs), 2) if c.kind == "complex" else (len(c.channels), 1) for c in rotary.classes()]
 
 
-def _product(m: int, n: int, k: int) -> int:
+def product_numbers(m: int, n: int, k: int) -> int:
     """Numbers of a product of matrices (m, n) and (n, k)."""
     rank = min(m, n, k)
     return rank * (m + k - rank)
 
 
-def _functions(a: Architecture, graph: ModelGraph, sub: Attention) -> tuple[int, int, int, int]:
+def functions_read(a: Architecture, graph: ModelGraph, sub: Attention) -> tuple[int, int, int, int]:
     """Independent functions that queries, keys and values see, a constant included, and channels that outputs reach."""
     seen = seen_by_readers(a, graph)
     query, key, value = (seen[m.weight].linear + seen[m.weight].constant for m in sub.readers)
@@ -82,7 +87,7 @@ def tokens_tell_keys_from_values(a: Architecture) -> bool:
     sub = next(graph.sublayers())
     if a.attention != "linear" or not isinstance(sub, Attention):
         return True
-    _, key, value, _ = _functions(a, graph, sub)
+    _, key, value, _ = functions_read(a, graph, sub)
     scale = 0 if a.qk_norm else 1
     return a.vocabulary * (a.d_k + a.d_v - 1) >= a.d_k * key + a.d_v * value - scale
 
@@ -101,9 +106,9 @@ def heads_write_what_they_read(a: Architecture) -> bool:
         return False
     if not a.is_model or a.position_table or not a.residual or a.causal:
         return False
-    _, key, value, _ = _functions(a, graph, sub)
-    seen = min(a.vocabulary, _symmetric(key, value))
-    still = sum(channels for channels, parts in _turning_alike(a, sub) if parts == 1)
+    _, key, value, _ = functions_read(a, graph, sub)
+    seen = min(a.vocabulary, numbers_of_products(key, value))
+    still = sum(channels for channels, parts in turning_alike(a, sub.rotary) if parts == 1)
     if not still or (seen < a.vocabulary and min(key, value) <= a.d_model):
         return False
     maps = a.d_model * (a.d_model + 1) // 2 if a.tied else a.d_model**2

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 from symgauge.architecture import Architecture
-from symgauge.model_graph import Attention, LatentAttention, graph_of
-from symgauge.symmetries.seen import seen_by_readers
+from symgauge.model_graph import Attention, LatentAttention, ModelGraph, graph_of
+from symgauge.symmetries.gaps import Gap, gaps
+from symgauge.symmetries.seen import directions_written, seen_by_readers
+from symgauge.symmetries.space import Space
+from symgauge.symmetries.spaces import opened_by, spaces
 
 
 def goes_on(a: Architecture) -> bool:
@@ -43,3 +48,26 @@ def is_narrow(a: Architecture) -> bool:
     constant = isinstance(sub, Attention) and seen_by_readers(a, graph)[value.weight].constant
     partly = written < a.d_model and (read > a.d_model or after_first_layer(a))
     return partly or 0 < read < max(a.d_v * (a.groups if constant else 1), min(written, a.d_model + 1) - 1)
+
+
+def constants_lift_planes(a: Architecture) -> bool:
+    """Whether a layer writes a plane that its bias alone lifts off the origin, and what reads it can use that.
+
+    A reader's weight that is constant on the plane adds a constant, which biases and softmax take back; where the bias
+    moves by as much as they can take, that is the same. An RMSNorm finds a size of the plane that ε makes up for.
+    """
+    if a.residual or a.placement in ("sandwich", "output"):
+        return False
+    graph = graph_of(a)
+    every = spaces(a, graph)
+    return any(_lifted(a, graph, space, gap, every) for space in every for _, gap in gaps(a, graph, space))
+
+
+def _lifted(a: Architecture, graph: ModelGraph, space: Space, gap: Gap, every: list[Space]) -> bool:
+    if not space.writers or directions_written(a, graph, space.writers) >= space.width:
+        return False
+    untied = [reader for reader in space.readers if not reader.tied]
+    taken = sum(math.prod(graph.shapes[r.weight][:-2]) * len(r.columns) for r in untied)
+    after = [opened_by(every, norm) for norm in space.norms if norm.kind == "rms"]
+    scaled = bool(after) and not a.epsilon_is_zero and all(x is not None and x.refoldable for x in after)
+    return scaled or taken > gap.size()[0]

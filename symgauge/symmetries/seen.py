@@ -6,13 +6,14 @@ dimensions: n² (bases of the channels) as long as n ≤ min(m, k), and n² − 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from symgauge.architecture import Architecture
-from symgauge.model_graph import Map, ModelGraph, Norm
+from symgauge.model_graph import Attention, LatentAttention, Map, ModelGraph, Norm
 from symgauge.symmetries.base import Roles
 from symgauge.symmetries.elements import differences, identity
 from symgauge.symmetries.spaces import spaces
@@ -73,6 +74,20 @@ def seen_of_writers(a: Architecture, graph: ModelGraph) -> dict[str, int]:
         for position, moment in enumerate(space.moments)
         for m in moment.writers
     }
+
+
+def directions_written(a: Architecture, graph: ModelGraph, writers: Sequence[Map]) -> int:
+    """How many directions linear maps write together, biases apart: heads no more than their values see."""
+    seen = seen_by_readers(a, graph)
+    values = {
+        sub.output.weight: (sub.value if isinstance(sub, Attention) else sub.value_up).weight
+        for sub in graph.sublayers()
+        if isinstance(sub, Attention | LatentAttention)
+    }
+    return sum(
+        a.heads * min(a.d_v, seen[values[m.weight]].linear) if m.weight in values else graph.shapes[m.weight][0]
+        for m in writers
+    )
 
 
 def empty(filled: Tensor) -> Tensor:

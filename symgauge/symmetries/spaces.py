@@ -70,6 +70,8 @@ class _Tour:
     def __init__(self, a: Architecture, graph: ModelGraph) -> None:
         self.a, self.graph = a, graph
         self.found: list[Space] = []
+        self.at_once = a.norm == "none" or a.placement == "post"
+        """Whether attention reads the very space that it writes."""
 
     def open(self, width: int, source: Norm | None = None, *, given: bool = False, layer: int | None = None) -> Space:
         space = Space(width, layer, source, given=given)
@@ -160,7 +162,7 @@ class _Tour:
                 value = self.biased(sublayer.value, a.d_v)
                 if value.bias is None and a.attention == "softmax" and sink is not None:
                     value = Reader(value.weight, tuple(range(a.d_v)), None, sublayer.output.weight, sink)
-                elif value.bias is None and a.attention == "softmax" and a.norm == "none" and a.residual:
+                elif value.bias is None and a.attention == "softmax" and a.residual and self.at_once:
                     value = Reader(value.weight, onward=sublayer.output.weight)
                 return [query, key, value]
             case LatentAttention():

@@ -108,6 +108,10 @@ _CASES: dict[str, dict[str, Any]] = {
         **SIZES, **SCALED, "layers": 1, "groups": 2, "query_bias": True, "ff_bias": True, "position_table": True,
     },
     "no-norm-handed-on-twice": {**SIZES, "d_model": 7, "heads": 2, "groups": 1, "d_k": 1, "d_ff": 0, "head_bias": True},
+    "post-values": {
+        **SIZES, "d_model": 5, "heads": 2, "groups": 2, "d_k": 1, "d_v": 3, "d_ff": 0, "residual_scale": 0.375,
+        "norm": "layer", "norm_offset": True, "placement": "post", "value_bias": True,
+    },
     "few-tokens": {**SIZES, "groups": 2, "vocabulary": 8, "activation": "relu"},
 }  # fmt: skip
 ARCHITECTURES = {name: Architecture(**fields, name=name) for name, fields in _CASES.items()}

@@ -21,6 +21,7 @@ SMALL: dict[str, Any] = {
     "d_model": 4, "heads": 2, "groups": 2, "d_k": 2, "d_v": 3, "d_ff": 5, "layers": 1, "vocabulary": 17, "context": 3,
 }  # fmt: skip
 TURNING = c.Rotary((c.Fraction(1, 7),))
+POST: dict[str, Any] = {"norm": "layer", "placement": "post", "d_ff": 0}
 CASES: list[tuple[str, dict[str, Any], Output]] = [
     ("attention", {**c.ALONE, **c.BIASES, **SMALL, "vocabulary": 0, "d_ff": 0}, "logits"),
     ("linear", {**c.ALONE, **SMALL, "vocabulary": 0, "d_ff": 0, "attention": "linear", "groups": 1}, "logits"),
@@ -28,11 +29,20 @@ CASES: list[tuple[str, dict[str, Any], Output]] = [
                        "output_bias": False}, "logits"),
     ("values-offset", {**c.GPT2, **SMALL, "position_table": False, "final_norm": False, "output_bias": False,
                        "value_bias": False}, "logits"),
+    ("values-against-an-offset", {**c.BIASED_VALUES, **SMALL, "vocabulary": 0, "embedding_norm": True, "d_ff": 0,
+                                  "value_bias": False, "layers": 2}, "logits"),
+    ("values-against-a-table", {**c.SIZES, **SMALL, "norm": "layer", "d_ff": 0, "value_bias": True}, "logits"),
     ("gpt2", {**c.GPT2, **SMALL, "tied": True, "head_bias": True}, "logits"),
     ("gpt2-untied", {**c.GPT2, **SMALL}, "probabilities"),
     ("bert", {**c.BERT, **SMALL}, "logits"),
     ("post-norm", {**c.BERT, **SMALL, "embedding_norm": False, "tied": False, "head_transform": False, "layers": 2},
      "logits"),
+    ("post-norm-values", {**c.SIZES, **SMALL, **POST, "norm_offset": True, "value_bias": True, "d_v": 1, "d_k": 1},
+     "logits"),
+    ("post-norm-values-unbiased", {**c.SIZES, **SMALL, **POST, "norm_offset": True, "layers": 2, "vocabulary": 0},
+     "logits"),
+    ("post-norm-handed-on", {**c.SIZES, **SMALL, **POST, "query_bias": True}, "logits"),
+    ("post-rms-values", {**c.SIZES, **SMALL, **POST, "norm": "rms", "value_bias": True, "query_bias": True}, "logits"),
     ("llama", {**c.LLAMA, **SMALL, "groups": 1, "rotary": TURNING}, "probabilities"),
     ("qwen3", {**c.LLAMA, **SMALL, "rotary": TURNING, "qk_norm": True, "epsilon": 0.0}, "logits"),
     ("gemma2", {**c.GEMMA, **SMALL, "rotary": TURNING}, "logits"),
@@ -50,6 +60,8 @@ CASES: list[tuple[str, dict[str, Any], Output]] = [
     ("no-norm-handed-on", {**c.SIZES, **SMALL, "query_bias": True, "ff_bias": True}, "logits"),
     ("no-norm-handed-on-twice", {**c.SIZES, **SMALL, "d_model": 5, "d_k": 1, "d_ff": 0, "layers": 2, "head_bias": True},
      "logits"),
+    ("no-norm-values-past-a-router", {**c.SIZES, **SMALL, "d_v": 1, "d_ff": 0, "vocabulary": 0, "value_bias": True,
+                                      "ff_bias": True, "experts": c.Experts(2, 2, 1)}, "logits"),
     ("no-norm-mixture", {**c.SIZES, **c.BIASES, **SMALL, "experts": c.Experts(3, 2, 3)}, "logits"),
     ("deepseek", {**c.LLAMA, **SMALL, "rotary": TURNING, "d_k": 4, "latent": c.Latent(3, 3, 2)}, "logits"),
 ]  # fmt: skip

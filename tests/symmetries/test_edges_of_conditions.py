@@ -115,6 +115,68 @@ EDGES |= {
         (4, 2, 2, 3), {"d_ff": 5, "vocabulary": 17, "value_bias": True}, ""),
 }  # fmt: skip
 
+NO_RESIDUAL: dict[str, Any] = {"residual": False, "output_bias": True, "groups": 1}
+EDGES |= {
+    f"a plane off the origin, {name}": (sizes, {**NO_RESIDUAL, **fields}, "lifts" if more else "")
+    for name, sizes, fields, more in [
+        ("keys and values", (3, 2, 1, 1), {"layers": 2}, True),
+        ("where the bias moves by as much", (3, 2, 1, 1), {"d_ff": 3, "ff_bias": True}, False),
+        ("which readers without biases see", (3, 2, 1, 1), {"d_ff": 4}, False),
+        ("which a network with biases reads", (3, 2, 1, 1), {"d_ff": 4, "ff_bias": True}, True),
+        ("an RMSNorm's ε", (3, 2, 1, 1), {"layers": 2, "norm": "rms"}, True),
+        ("an RMSNorm without ε", (3, 2, 1, 1), {"layers": 2, "norm": "rms", "epsilon": 0.0}, False),
+    ]
+}  # fmt: skip
+
+TWO_POSITIONS: dict[str, Any] = {"vocabulary": 0, "d_ff": 0, "context": 2}
+EDGES |= {
+    f"two positions, {name}": (sizes, {**TWO_POSITIONS, **fields}, "two positions" if more else "")
+    for name, sizes, fields, more in [
+        ("a plane and still channels", (3, 1, 4, 1), {"rotary": Rotary((0.37,), 2)}, True),
+        ("as few still channels as are seen", (4, 1, 3, 1), {"rotary": Rotary((0.37,), 1)}, False),
+        ("half a turn and no turn", (2, 1, 4, 1), {"rotary": Rotary((Fraction(1, 2),), 2)}, True),
+        ("two planes", (5, 1, 4, 1), {"rotary": Rotary((0.37, 0.23))}, False),
+        ("constants of keys", (4, 1, 4, 1), {"rotary": Rotary((0.37, 0.23)), "key_bias": True, "norm": "rms"}, True),
+    ]
+}  # fmt: skip
+EDGES |= {
+    "matrices of two ranks mix three heads": (
+        (3, 3, 3, 2), {"attention": "linear", "vocabulary": 0, "d_ff": 0, "key_bias": True}, "without softmax heads"),
+    "matrices of two ranks do not mix two heads": (
+        (3, 2, 3, 2), {"attention": "linear", "vocabulary": 0, "d_ff": 0, "key_bias": True}, ""),
+    "heads that share all keys of a latent": (
+        (3, 2, 2, 2), {"attention": "linear", "vocabulary": 0, "d_ff": 0, "latent": Latent(0, 2, 2)}, "without soft"),
+    "an output norm behind one latent channel": (
+        (4, 1, 3, 3), {"vocabulary": 0, "d_ff": 0, "latent": Latent(4, 1, 3), "norm": "rms", "placement": "sandwich"},
+        "an output norm behind"),
+}  # fmt: skip
+
+ONE_UNIT: dict[str, Any] = {
+    "d_ff": 1,
+    "gated": True,
+    "ff_bias": True,
+    "norm": "rms",
+    "placement": "parallel",
+    "tied": True,
+}
+OUTPUT: dict[str, Any] = {"norm": "layer", "placement": "output", "tied": True, "vocabulary": 13}
+EDGES |= {
+    "a unit that eight tokens show": ((3, 1, 1, 1), {**ONE_UNIT, "vocabulary": 8}, "first layer's feed-forward"),
+    "a unit that nine tokens show": ((3, 1, 1, 1), {**ONE_UNIT, "vocabulary": 9}, ""),
+    "one output norm turns with a tied table": ((4, 2, 1, 3), OUTPUT, "gains of the norms"),
+    "two output norms do not": ((4, 2, 1, 3), {**OUTPUT, "d_ff": 4}, ""),
+}
+EDGES |= {
+    f"{which} latent of {width} channels, {tokens} tokens": (
+        (6, heads, 1, 1), {"d_ff": 0, "vocabulary": tokens, "latent": latent}, "latent norm sees" if few else "")
+    for which, width, heads, latent, tokens, few in [
+        ("a query", 4, 1, Latent(4, 1, 1), 21, True),
+        ("a query", 4, 1, Latent(4, 1, 1), 22, False),
+        ("a key-value", 3, 1, Latent(0, 3, 1), 17, True),
+        ("a key-value", 3, 1, Latent(0, 3, 1), 18, False),
+    ]
+}  # fmt: skip
+
 
 @pytest.mark.parametrize("name", EDGES)
 def test_a_condition_holds_where_the_formula_is_off(name: str) -> None:

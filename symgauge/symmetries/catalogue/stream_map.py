@@ -26,9 +26,9 @@ from symgauge.symmetries.elements import (
     shifts,
     skew_pattern,
 )
-from symgauge.symmetries.examples import ATTENTION, PLAIN, PRE_LN, RMS
+from symgauge.symmetries.examples import ATTENTION, PLAIN, PRE_LN, RMS, SHARED
 from symgauge.symmetries.gains_and_maps import maps_are_left
-from symgauge.symmetries.no_residual import is_narrow
+from symgauge.symmetries.no_residual import constants_lift_planes, is_narrow
 from symgauge.symmetries.seen import seen_by_readers
 from symgauge.symmetries.space import Reader, Space
 from symgauge.symmetries.spaces import norm_before_head, opened_by, spaces, width_of
@@ -56,6 +56,9 @@ def _few_channels_before_a_tied_table(a: Architecture) -> bool:
     return norm is not None and norm.kind == "layer" and norm.width in (2, 3)
 
 
+_LIFTED = SHARED.replace(layers=2, d_v=1, d_model=4, output_bias=True)
+
+
 class StreamMap(Symmetry):
     name = "stream-map"
     title = (
@@ -75,6 +78,12 @@ class StreamMap(Symmetry):
             is_narrow,
             example=ATTENTION.replace(layers=2, d_v=1),
             beside=ATTENTION.replace(d_v=1),
+        ),
+        DegenerateCase(
+            "without a residual stream what a layer writes is a plane that its bias alone lifts off the origin",
+            constants_lift_planes,
+            example=_LIFTED,
+            beside=_LIFTED.replace(output_bias=False, d_v=2),
         ),
         DegenerateCase(
             "gains of the norms that write a stream do not hold all of its maps",

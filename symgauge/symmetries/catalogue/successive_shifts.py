@@ -13,12 +13,12 @@ from symgauge.model_graph import Attention, ModelGraph
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry
 from symgauge.symmetries.degenerate import DegenerateCase
-from symgauge.symmetries.elements import shifts
-from symgauge.symmetries.examples import BLOCK, PLAIN, PRE_LN
+from symgauge.symmetries.elements import shifts, vanishing
+from symgauge.symmetries.examples import PLAIN, PRE_LN
 from symgauge.symmetries.gaps import Gap, gaps, open_gap
 from symgauge.symmetries.softmax import unseen_key_channels
 from symgauge.symmetries.spaces import spaces, written_scale
-from symgauge.symmetries.value_constants import through_heads
+from symgauge.symmetries.value_constants import stacked_output, through_heads
 
 
 class _GapFamily(Symmetry):
@@ -93,17 +93,6 @@ def _offset_reaches_the_head(a: Architecture) -> bool:
     return last and constant and not a.final_norm and (a.head_bias or a.head_transform)
 
 
-_POST = BLOCK.replace(
-    d_ff=2,
-    d_v=2,
-    layers=2,
-    context=4,
-    placement="post",
-    value_bias=False,
-    output_bias=False,
-    key_bias=False,
-    ff_bias=False,
-)
 _OFFSET = PLAIN.replace(
     d_ff=0, d_v=1, vocabulary=23, norm="layer", norm_offset=True, placement="parallel_shared", head_bias=True
 )
@@ -125,17 +114,6 @@ class SuccessiveValueBiasShift(Symmetry):
             beside=PLAIN.replace(d_k=1, layers=2, value_bias=True, output_bias=True),
         ),
         DegenerateCase(
-            "on a Post-LN stream without output biases a LayerNorm's offset takes back what values make of it",
-            lambda a: (
-                a.placement == "post"
-                and a.norm_offset
-                and not (a.output_bias or a.value_bias)
-                and (a.layers > 1 or a.embedding_norm)
-            ),
-            example=_POST,
-            beside=_POST.replace(norm_offset=False),
-        ),
-        DegenerateCase(
             "what values make of a LayerNorm's offset reaches the head with no norm between, and moves into its bias",
             _offset_reaches_the_head,
             example=_OFFSET,
@@ -153,19 +131,25 @@ class SuccessiveValueBiasShift(Symmetry):
                 outputs = [m.weight for m in moment.writers if m.weight in values]
                 if outputs and not moment.constants:
                     gap = open_gap(a, graph, space, position)
-                    if gap.size()[0] == space.width:
+                    if not any(moment.norms for moment in gap.moments):
                         found.append(self._site(a, gap, outputs[0], str(values[outputs[0]])))
-        return found
+        return [site for site in found if site.coordinates]
 
     def _site(self, a: Architecture, gap: Gap, output: str, bias: str) -> Site:
         # Beyond d_model directions, the output map kills the rest: those are counted with the value bias.
         total = a.groups * a.d_v
-        count = min(total, a.d_model)
+        rank, (borne, letters) = min(total, a.d_model), gap.size()
+        blocked = a.d_model - borne
+        count = max(0, rank - blocked)
 
         def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
-            t = torch.cat([x, torch.zeros(total - count, dtype=x.dtype, device=x.device)]) if count < total else x
-            t = t.reshape(a.groups, a.d_v)
+            y = x
+            if blocked:
+                rows = stacked_output(a, roles, output)[:rank]
+                y = vanishing(x, rows @ torch.cat([gap.blocked_matrix(roles, r) for r in gap.obstacles()], dim=1))
+            t = torch.cat([y, torch.zeros(total - rank, dtype=x.dtype, device=x.device)]).reshape(a.groups, a.d_v)
             written = through_heads(a, roles, output, t) * written_scale(a)
             return {**gap.act(roles, written), bias: roles[bias] + t}
 
-        return Site(s.layer_of(output), s.g * s.d_v if count == total else s.d, count, act, shifts(count))
+        size = letters if rank == a.d_model else s.g * s.d_v + letters - s.d
+        return Site(s.layer_of(output), size if count else Integer(0), count, act, shifts(count))

@@ -14,9 +14,12 @@ from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry
 from symgauge.symmetries.elements import inverse, shifts
 from symgauge.symmetries.examples import BLOCK
-from symgauge.symmetries.gaps import Gap, open_gap
+from symgauge.symmetries.gaps import Gap, gaps, open_gap
 from symgauge.symmetries.spaces import spaces, written_scale
 from symgauge.symmetries.value_constants import offsets_read, stacked_output, with_values
+
+_Mover = tuple[Attention, Norm | None, int]
+"""An attention whose values move, the norm that they read if they have no bias; 1 if they add, −1 if they take."""
 
 
 class ValueMeanShift(Symmetry):
@@ -24,7 +27,8 @@ class ValueMeanShift(Symmetry):
     title = (
         "Values without an output bias beside them shift the stream's mean (by their bias, or through 1/γ by their "
         "LayerNorm's offset), which LayerNorms do not see; the next bias on the stream or the next layer's values "
-        "shift it back. Values must be as wide as the stream."
+        "shift it back, or they do so themselves with a bias, offset or table before them. Values must be as wide as "
+        "the stream."
     )
     after = ("value-bias", "layernorm-output-mean", "layernorm-input-mean")
     example = BLOCK.replace(output_bias=False)
@@ -36,35 +40,37 @@ class ValueMeanShift(Symmetry):
         offsets = {} if a.value_bias else offsets_read(a, graph)
         found = []
         for space in spaces(a, graph):
-            writers: list[tuple[int, Attention, Norm | None]] = []
+            values: dict[int, tuple[Attention, Norm | None]] = {}
             for position, moment in enumerate(space.moments):
                 here = [attentions[m.weight] for m in moment.writers if m.weight in attentions]
                 norm = offsets.get(here[0].value.weight) if here else None
                 # Where nothing else ever looks, the writers' mean has this already.
                 if here and not moment.constants and not space.centred(position) and (a.value_bias or norm):
-                    writers.append((position, here[0], norm))
-            for number, (position, sub, norm) in enumerate(writers):
-                gap, involved = open_gap(a, graph, space, position), [(sub, norm, 1)]
-                size = gap.size()[0]
-                if gap.then is None and space.taken and number + 1 < len(writers):
-                    # No bias comes: the next layer's values take away what these have written.
-                    end, closing, its_norm = writers[number + 1]
+                    values[position] = here[0], norm
+            for position, gap in [*gaps(a, graph, space), *((i, open_gap(a, graph, space, i)) for i in values)]:
+                movers = [] if gap.first is not None else [(*values[position], 1)]
+                end = min((i for i in values if i > position), default=None)
+                if gap.then is None and end is not None and not gap.size()[0]:
+                    # No bias comes, and the mean is seen: the next layer's values take away what was added.
                     gap.moments = space.moments[position:end]
-                    involved.append((closing, its_norm, -1))
-                    size = 0 if gap.obstacles() else 1
-                norms = [norm for moment in gap.moments for norm in moment.norms]
-                if size and norms and all(norm.kind == "layer" for norm in norms):
-                    found.append(self._site(a, gap, involved))
+                    movers.append((*values[end], -1))
+                    free = not gap.obstacles()
+                else:
+                    free = gap.size()[0] > 0
+                kinds = {norm.kind for moment in gap.moments for norm in moment.norms}
+                # From constant to constant other families count.
+                if movers and free and kinds == {"layer"}:
+                    found.append(self._site(a, gap, movers))
         return found
 
-    def _site(self, a: Architecture, gap: Gap, writers: Sequence[tuple[Attention, Norm | None, int]]) -> Site:
+    def _site(self, a: Architecture, gap: Gap, movers: list[_Mover]) -> Site:
         def act(roles: Roles, x: Tensor) -> dict[str, Tensor]:
             c = x * torch.ones(a.d_model, dtype=x.dtype, device=x.device)
             changed = gap.act(roles, c)
-            for sub, norm, sign in writers:
+            for sub, norm, sign in movers:
                 rows = stacked_output(a, roles, sub.output.weight) * written_scale(a)
                 t = (sign * c.unsqueeze(0) @ inverse(rows.mT @ rows)) @ rows.mT  # the shortest t with t W_O = ±c
                 changed |= with_values(roles, sub, norm, t.reshape(a.groups, a.d_v))
             return changed
 
-        return Site(s.layer_of(writers[0][0].output.weight), Integer(1), 1, act, shifts(1))
+        return Site(s.layer_of(movers[0][0].output.weight), Integer(1), 1, act, shifts(1))
