@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -95,20 +96,29 @@ def _torch_file(path: Path) -> dict[str, StoredTensor]:
     return {name: stored(tensor) for name, tensor in tensors.items()}
 
 
+_SAVED = (b"PK\x03\x04", b"\x80")
+"""How files begin that torch.save wrote: an archive, and before PyTorch 1.6 a pickle."""
+
+
 def _load(path: Path) -> Any:
+    expected = "expected a model folder, safetensors, GGUF, or a state dict that torch.save wrote"
     try:
-        try:
-            return torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-        except RuntimeError:  # the format before PyTorch 1.6 cannot be mapped
-            return torch.load(path, map_location="cpu", weights_only=True)
+        with path.open("rb") as file:
+            if not file.read(4).startswith(_SAVED):
+                raise InvalidFile(f"{path}: is no file of PyTorch weights; {expected}")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is wrong with a file is said below
+            try:
+                return torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+            except RuntimeError:  # the format before PyTorch 1.6 cannot be mapped
+                return torch.load(path, map_location="cpu", weights_only=True)
+    except InvalidFile:
+        raise
     except pickle.UnpicklingError as error:
         raise InvalidFile(
             f"{path}: holds more than tensors, and unpickling that could run any code, so it is not opened; save the "
             "model as safetensors"
         ) from error
-    except (RuntimeError, EOFError, ValueError, KeyError, OSError) as error:
-        why = "" if isinstance(error, KeyError) else f": {one_line(error, 100)}"  # a key alone says nothing
-        raise InvalidFile(
-            f"{path}: is no file of PyTorch weights{why}; expected a model folder, safetensors, GGUF, or a state dict "
-            "that torch.save wrote"
-        ) from error
+    except Exception as error:  # bytes that are no pickle raise whatever they happen to spell
+        why = f": {one_line(error, 100)}" if isinstance(error, (RuntimeError, OSError)) else ""
+        raise InvalidFile(f"{path}: is no file of PyTorch weights{why}; {expected}") from error

@@ -132,6 +132,17 @@ def test_what_is_broken_is_refused_in_one_sentence(model, tmp_path):
         open_checkpoint(tmp_path)
 
 
+@pytest.mark.parametrize(
+    "content", [b"root:x:0:0:root\n", b"\x7fELF\x02\x01", b"\x80\x02r\x00", b"PK\x03\x04 and no more", b""]
+)
+def test_bytes_that_are_no_weights_are_said_to_be_none(content, tmp_path, recwarn):
+    path = tmp_path / "weights.bin"
+    path.write_bytes(content)
+    with pytest.raises(InvalidFile, match=r"weights\.bin: is no file of PyTorch weights"):
+        open_checkpoint(path)
+    assert not recwarn.list
+
+
 def test_a_pickled_file_is_not_unpickled(model, tmp_path):
     torch.save({"weight": torch.ones(2), "more": model}, tmp_path / "pytorch_model.bin")
     (tmp_path / "config.json").write_text(json.dumps(model.config.to_dict(), default=str))

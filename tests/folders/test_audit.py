@@ -6,6 +6,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from symgauge.errors import InvalidFile
 from symgauge.folders import audit, compress_folder
 from symgauge.folders.audit_page import audit_page
 from symgauge.models.huggingface import tiny
@@ -108,3 +109,10 @@ def test_an_unbalanced_head_is_told_and_a_head_that_could_be_tied(source, tmp_pa
     found = audited(tensors, {**config, "tie_word_embeddings": False}, tmp_path)
     assert found.attention[1].pairs[-1].imbalance > 30 > found.attention[0].pairs[-1].imbalance
     assert saved(found)["a head equal to the token table, tied"] == 50 * 32
+
+
+def test_numbers_that_are_none_are_refused_wherever_they_stand(source, tmp_path):
+    tensors, config = source
+    tensors["model.embed_tokens.weight"][3, 2] = torch.nan
+    with pytest.raises(InvalidFile, match=r"'model.embed_tokens.weight' has 1 entries that are NaN"):
+        audited(tensors, config, tmp_path)
