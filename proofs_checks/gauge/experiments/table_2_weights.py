@@ -60,7 +60,7 @@ def _findings(found: dict[tuple[str, Cell], Distribution], control: dict[tuple[s
     return [
         f"Ours over the reported numbers, all choices and configurations: maxima {ends(0)}, means {ends(1)}, standard "
         f"deviations {ends(2)}.",
-        f"The wrong map changes the outputs by {min(f.median for f in control.values()):.2g} or more under every choice.",
+        f"The wrong map changes the outputs by {min(f.median for f in control.values()):.2g} or more throughout.",
     ]
 
 

@@ -67,7 +67,7 @@ def _findings(found: dict[tuple[str, Cell], Distribution], control: dict[tuple[s
         f"Our maxima over the reported ones, all choices and rows: {min(ratios):.2f} to {max(ratios):.2f}.",
         f"The largest error is {found[worst].maximum / EPSILON:.1f} ε ({worst[0]}, {label(worst[1])}); the caption has "
         "all of them within 33 ε.",
-        f"The wrong map changes the outputs by {min(f.median for f in control.values()):.2g} or more under every choice.",
+        f"The wrong map changes the outputs by {min(f.median for f in control.values()):.2g} or more throughout.",
     ]
 
 

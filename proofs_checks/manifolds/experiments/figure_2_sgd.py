@@ -54,7 +54,7 @@ def run(setting: Setting) -> Result:
                 "Entropy in nats, mean over seeds",
                 ["training", "m", "first snapshot", "last snapshot", "lowest fall of a seed", "highest fall of a seed"],
                 [
-                    [labels[name], m, *(float(f"{float(x):.4g}") for x in (v[0].mean(), v[-1].mean(), d.min(), d.max()))]
+                    [labels[name], m, *(_short(x) for x in (v[0].mean(), v[-1].mean(), d.min(), d.max()))]
                     for name, each in found.items()
                     for m, v in each.items()
                     for d in (v[0] - v[-1],)
@@ -88,6 +88,10 @@ def run(setting: Setting) -> Result:
             + f", chance {1 / main.tasks[0].classes:.3g}.",
         ],
     )  # fmt: skip
+
+
+def _short(x: Tensor) -> float:
+    return float(f"{float(x):.4g}")
 
 
 def _label(run: Trajectory) -> str:

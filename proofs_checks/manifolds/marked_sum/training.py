@@ -21,7 +21,7 @@ STREAM = 1_000_003  # data of seed s come from the generator with seed s + STREA
 
 @dataclass(frozen=True)
 class Protocol:
-    """rule "adamw": decoupled weight decay, PyTorch's defaults for the rest; "sgd": gradient steps, with momentum if any.
+    """rule "adamw": decoupled weight decay, PyTorch's defaults for the rest; "sgd": gradient steps with `momentum`.
 
     snapshots: the first at step 0, equally many steps apart, as the source's code logs them: step 0 is after one step.
     """
