@@ -44,7 +44,7 @@ def test_every_check_of_such_a_claim_asks_the_experiment(place: str) -> None:
 
 
 CLAIM = Claim(
-    "toy/t", "toy", "Table 1", "The mean is 1.", Verdict.REPRODUCED, experiment="table-1", quantities=("mean",)
+    "toy/t", "toy", "Table 1", "The mean is 1.", Verdict.REPRODUCED, experiment=("table-1",), quantities=("mean",)
 )
 
 
@@ -62,7 +62,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_largest_scale_decides_by_the_quantities_that_bear_on_the_claim(tmp_path: Path) -> None:
     assert decided(CLAIM).verdict is Verdict.REPRODUCED
     assert decided(replace(CLAIM, quantities=())).verdict is Verdict.NOT_REPRODUCIBLE
-    log = EvidenceLog([CLAIM, replace(CLAIM, id="toy/other", experiment="", quantities=())])
+    log = EvidenceLog([CLAIM, replace(CLAIM, id="toy/other", experiment=(), quantities=())])
     record_outcome(log)
     assert log.of("toy/other") == ()
     found, control = log.of("toy/t")
@@ -76,7 +76,7 @@ def test_the_largest_scale_decides_by_the_quantities_that_bear_on_the_claim(tmp_
 @pytest.mark.usefixtures("recorded")
 @pytest.mark.parametrize(
     ("changed", "message"),
-    [({"experiment": "table-9"}, "no record of toy has"), ({"quantities": ("median",)}, "no quantity that begins")],
+    [({"experiment": ("table-9",)}, "no record of toy has"), ({"quantities": ("median",)}, "no quantity that begins")],
 )
 def test_what_is_not_on_record_decides_nothing(changed, message) -> None:
     with pytest.raises(InvalidInput, match=message):
@@ -91,3 +91,28 @@ def test_the_control_of_a_number_that_differs_is_one_that_agrees() -> None:
     found, control = log.of("toy/t")
     assert control.figures == {"agrees": at_least(1, 1), "compared": 2}  # the mean
     assert decide(claim, [found, control]).verdict is Verdict.NOT_REPRODUCIBLE
+
+
+def test_a_number_that_two_experiments_measure_is_one_under_the_choices_of_both(monkeypatch) -> None:
+    def result(key: str, number: Comparison) -> Result:
+        return Result(key, f"About {key}", "Table 1", "", comparisons=[number])
+
+    def records(number: Comparison) -> dict[str, Record]:
+        record = Record("toy", "")
+        for each in (result("table-1", Comparison("mean", 1.0, 1.5)), result("more", number)):
+            record = record.added(each, 0, None, {"device": each.key}, "symgauge reproduce toy")
+        return {"small": record}
+
+    both = replace(CLAIM, experiment=("table-1", "more"))
+    monkeypatch.setattr(deciding, "recorded", lambda suite: records(Comparison("mean", 1.0, 1.2, choices={"wide": 9})))
+    found = decided(both)
+    assert found.outcome is Outcome.DEPENDS
+    (mean,) = found.comparisons
+    assert mean.values == (1.5, 1.2, 9)
+    log = EvidenceLog([both])
+    (evidence,) = record_outcome(log)
+    assert "experiments `table-1`, `more`: reproduced for some choices only" in evidence.summary
+    assert all(key in evidence.figures["where"] for key in both.experiment)
+    monkeypatch.setattr(deciding, "recorded", lambda suite: records(Comparison("mean", 2.0, 1.2)))
+    with pytest.raises(InvalidInput, match="About more compares it otherwise"):
+        decided(both)
