@@ -41,7 +41,7 @@ class Decided:
 
 
 def decided(claim: Claim) -> Decided:
-    """What the experiments of ``claim`` gave. Raises InvalidInput where one is not recorded, or no quantity is meant."""
+    """What the experiments of ``claim`` gave. Raises InvalidInput where one is not on record or none is meant."""
     records = recorded(claim.source)
     runs = []
     for key in claim.experiment:
