@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from symgauge.claims.catalogue import catalogue, checks_folder
 from symgauge.claims.figures import at_least
 from symgauge.claims.log import EvidenceLog
 from symgauge.claims.record import Claim, Verdict
+from symgauge.claims.source_text import numbers
 from symgauge.claims.verdict import decide
 from symgauge.errors import InvalidInput
 from symgauge.experiments import deciding
@@ -19,7 +21,8 @@ from symgauge.experiments.deciding import decided, record_outcome
 from symgauge.experiments.record import Record
 from symgauge.experiments.result import Comparison, Outcome, Result
 
-EXPERIMENTAL = [claim for claim in catalogue(checks_folder()).claims.values() if claim.experiment]
+CLAIMS = catalogue(checks_folder()).claims.values()
+EXPERIMENTAL = [claim for claim in CLAIMS if claim.experiment]
 
 
 @pytest.mark.parametrize("claim", EXPERIMENTAL, ids=lambda claim: claim.id)
@@ -30,6 +33,34 @@ def test_the_verdict_is_that_of_the_outcome(claim: Claim) -> None:
         assert claim.verdict is found.verdict
     else:  # the source's own words settle it before any experiment
         assert claim.verdict is Verdict.INCONSISTENT
+
+
+@pytest.mark.parametrize("claim", EXPERIMENTAL, ids=lambda claim: claim.id)
+def test_the_numbers_that_decide_stand_in_the_quoted_words(claim: Claim) -> None:
+    """Whatever a record sets beside ours; of a source whose text is not at hand, in the statement."""
+    partly_at_hand = any(other.unseen for other in CLAIMS if other.source == claim.source)
+    words = " … ".join([*claim.quote, *([claim.statement] if partly_at_hand else [])])
+    assert [each.quantity for each in decided(claim).comparisons if not _stands_in(each, words)] == []
+
+
+def _stands_in(each: Comparison, words: str) -> bool:
+    """The number itself to as many decimals as the words have, the middle of a range, or its distance to 1.
+
+    A share of 1 is what "always" says, or 8/8.
+    """
+    if each.source is None or (each.source == 1 and "share" in each.quantity):
+        return True
+    said = [_with_its_error(text) for text in numbers(words)]
+    said += [((int(a) + int(b)) / 2, 0) for a, b in re.findall(r"(\d)\$?(?:--|–)\$?(\d)", words)]
+    wanted = (each.source, 1 - each.source)
+    return any(abs(value - exact) <= error + 1e-12 * abs(value) for value in wanted for exact, error in said)
+
+
+def _with_its_error(text: str) -> tuple[float, float]:
+    """A number, and half a unit of its last decimal."""
+    mantissa, _, exponent = text.partition("e")
+    decimals = len(mantissa.partition(".")[2])
+    return float(text), 0.5 * 10.0 ** (int(exponent or 0) - decimals) if decimals else 0
 
 
 @pytest.mark.parametrize("place", sorted({claim.check for claim in EXPERIMENTAL}))
