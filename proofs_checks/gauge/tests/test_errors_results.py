@@ -25,7 +25,8 @@ from proofs_checks.gauge.experiments import (
 from proofs_checks.gauge.experiments.layer import Sizes
 from proofs_checks.gauge.experiments.table_6 import ROWS
 from proofs_checks.gauge.experiments.trials import TOKENS
-from symgauge.experiments.record import Record
+from proofs_checks.gauge.reported import TABLE_5
+from symgauge.experiments.record import Record, recorded
 from symgauge.experiments.result import Agreement, Result
 from symgauge.experiments.suite import Setting
 from symgauge.reporting.experiments_page import page
@@ -105,6 +106,19 @@ def test_reported_times_are_held_against_every_length() -> None:
     assert comparison.agreement is Agreement.DEPENDS
     assert comparison.choices["2048 tokens"] / comparison.ours == pytest.approx(32 * 5120 / 3136)
     assert table_5.length_of(sizes, timing.operations(sizes, 300)) == pytest.approx(300)
+
+
+def test_lengths_that_the_reported_times_would_have_at_the_rates_on_record() -> None:
+    """As the remark of the claim on Table 5 says them."""
+    run = recorded("gauge")["paper"].runs["table-5"].result
+    rate = list(run.tables[0].columns).index("TFLOP/s")
+    rates = {row[0]: 1e12 * row[rate] for row in run.tables[0].rows}
+    passes = table_5.ALL * (1 + 1 / subject.PAPER_ELEMENTS)
+    lengths = [
+        table_5.length_of(sizes, rates[name] * float(TABLE_5[name][0]) / passes)
+        for name, sizes in subject.SIZES.items()
+    ]
+    assert [round(length, -2) for length in lengths] == [1700, 1800, 2300]
 
 
 @pytest.mark.parametrize("law", weights.LAWS)
