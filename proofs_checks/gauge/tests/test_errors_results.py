@@ -113,9 +113,8 @@ def test_lengths_that_the_reported_times_would_have_at_the_rates_on_record() -> 
     run = recorded("gauge")["paper"].runs["table-5"].result
     rate = list(run.tables[0].columns).index("TFLOP/s")
     rates = {row[0]: 1e12 * row[rate] for row in run.tables[0].rows}
-    passes = table_5.ALL * (1 + 1 / subject.PAPER_ELEMENTS)
     lengths = [
-        table_5.length_of(sizes, rates[name] * float(TABLE_5[name][0]) / passes)
+        table_5.length_of(sizes, rates[name] * float(TABLE_5[name][0]) / table_5.PASSES)
         for name, sizes in subject.SIZES.items()
     ]
     assert [round(length, -2) for length in lengths] == [1700, 1800, 2300]
