@@ -34,7 +34,7 @@ from symgauge.threads import one_thread
 
 SEEDS = 5
 # At the source's size, where a seed costs a core 4 to 30 minutes.
-LARGE_SEEDS = {"main": 5, "noise": 3, "feed-forward": 1, "sgd-momentum": 1, "sgd-long": 1}
+LARGE_SEEDS = {"main": 5, "noise": 3, "feed-forward": 1}
 OTHER_LARGE_SEEDS = 2  # as in the source's code
 PROBE = 1024  # sequences on which accuracy and entropy are measured
 PROBE_SEED = 77
