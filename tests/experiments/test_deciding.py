@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,8 +19,9 @@ from symgauge.claims.verdict import decide
 from symgauge.errors import InvalidInput
 from symgauge.experiments import deciding
 from symgauge.experiments.deciding import decided, record_outcome
-from symgauge.experiments.record import Record
+from symgauge.experiments.record import Record, recorded
 from symgauge.experiments.result import Comparison, Outcome, Result
+from symgauge.experiments.suite import suites
 
 CLAIMS = catalogue(checks_folder()).claims.values()
 EXPERIMENTAL = [claim for claim in CLAIMS if claim.experiment]
@@ -37,21 +39,34 @@ def test_the_verdict_is_that_of_the_outcome(claim: Claim) -> None:
 
 @pytest.mark.parametrize("claim", EXPERIMENTAL, ids=lambda claim: claim.id)
 def test_the_numbers_that_decide_stand_in_the_quoted_words(claim: Claim) -> None:
-    """Whatever a record sets beside ours; of a source whose text is not at hand, in the statement."""
-    partly_at_hand = any(other.unseen for other in CLAIMS if other.source == claim.source)
-    words = " … ".join([*claim.quote, *([claim.statement] if partly_at_hand else [])])
-    assert [each.quantity for each in decided(claim).comparisons if not _stands_in(each, words)] == []
+    """Whatever a record sets beside ours."""
+    assert [each.quantity for each in decided(claim).comparisons if not _stands_in(each, _words([claim]))] == []
+
+
+@pytest.mark.parametrize("source", suites())
+def test_every_number_of_the_source_on_record_stands_in_words_that_some_claim_quotes(source: str) -> None:
+    words = _words([claim for claim in CLAIMS if claim.source == source])
+    results = [run.result for record in recorded(source).values() for run in record.runs.values()]
+    assert [each.quantity for result in results for each in result.comparisons if not _stands_in(each, words)] == []
+
+
+def _words(claims: Sequence[Claim]) -> str:
+    """What the claims quote; of a source whose text is not at hand, what they state as well."""
+    not_at_hand = {claim.source for claim in CLAIMS if claim.unseen}
+    stated = [claim.statement for claim in claims if claim.source in not_at_hand]
+    return " … ".join([*(quote for claim in claims for quote in claim.quote), *stated])
 
 
 def _stands_in(each: Comparison, words: str) -> bool:
-    """The number itself to as many decimals as the words have, the middle of a range, or its distance to 1.
+    """The number itself to as many decimals as the words have, as percent, the middle of a range, its distance to 1.
 
     A share of 1 is what "always" says, or 8/8.
     """
     if each.source is None or (each.source == 1 and "share" in each.quantity):
         return True
     said = [_with_its_error(text) for text in numbers(words)]
-    said += [((int(a) + int(b)) / 2, 0) for a, b in re.findall(r"(\d)\$?(?:--|–)\$?(\d)", words)]
+    said += [((int(a) + int(b)) / 2, 0) for a, b in re.findall(r"(\d+)\$?(?:--|–)\$?(\d+)", words)]
+    said += [(int(percent) / 100, 0) for percent in re.findall(r"(\d+)\\?%", words)]
     wanted = (each.source, 1 - each.source)
     return any(abs(value - exact) <= error + 1e-12 * abs(value) for value in wanted for exact, error in said)
 
@@ -80,7 +95,7 @@ CLAIM = Claim(
 
 
 @pytest.fixture
-def recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+def two_scales(monkeypatch: pytest.MonkeyPatch) -> None:
     def record(ours: float) -> Record:
         numbers = [Comparison("mean", 1.0, ours), Comparison("maximum", 5.0, 50.0)]
         result = Result("table-1", "Means", "Table 1", "", comparisons=numbers)
@@ -89,7 +104,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deciding, "recorded", lambda suite: {"small": record(9.0), "paper": record(1.5)})
 
 
-@pytest.mark.usefixtures("recorded")
+@pytest.mark.usefixtures("two_scales")
 def test_the_largest_scale_decides_by_the_quantities_that_bear_on_the_claim(tmp_path: Path) -> None:
     assert decided(CLAIM).verdict is Verdict.REPRODUCED
     assert decided(replace(CLAIM, quantities=())).verdict is Verdict.NOT_REPRODUCIBLE
@@ -104,7 +119,7 @@ def test_the_largest_scale_decides_by_the_quantities_that_bear_on_the_claim(tmp_
         assert said in found.figures["where"]
 
 
-@pytest.mark.usefixtures("recorded")
+@pytest.mark.usefixtures("two_scales")
 @pytest.mark.parametrize(
     ("changed", "message"),
     [({"experiment": ("table-9",)}, "no record of toy has"), ({"quantities": ("median",)}, "no quantity that begins")],
@@ -114,7 +129,7 @@ def test_what_is_not_on_record_decides_nothing(changed, message) -> None:
         decided(replace(CLAIM, **changed))
 
 
-@pytest.mark.usefixtures("recorded")
+@pytest.mark.usefixtures("two_scales")
 def test_the_control_of_a_number_that_differs_is_one_that_agrees() -> None:
     claim = replace(CLAIM, verdict=Verdict.NOT_REPRODUCIBLE, quantities=("maximum",))
     log = EvidenceLog([claim])
