@@ -269,7 +269,9 @@ def test_seeds_are_independent_of_what_is_trained_beside_them(short: Trajectory)
 
 
 def test_record_has_five_seeds_everywhere() -> None:
-    for record in recorded("manifolds").values():
+    """But for SGD at the source's size, where one seed in which entropy does not fall is enough for what is said."""
+    for scale, record in recorded("manifolds").items():
         assert set(record.runs) == set(experiments_of("manifolds"))
-        assert all(run.result.settings["seeds"] >= 5 for run in record.runs.values())
+        fewer = {key for key, run in record.runs.items() if run.result.settings["seeds"] < 5}
+        assert fewer == ({"figure-2-sgd"} if scale == "paper" else set())
     assert set(recorded("manifolds")) == {"small", "paper"}
