@@ -7,7 +7,7 @@ import math
 import sympy as sp
 import torch
 
-from proofs_checks.gauge.experiments import depth, figure_1, gradient_orthogonality
+from proofs_checks.gauge.experiments import depth, figure_1, gradient_orthogonality, orbits
 from proofs_checks.gauge.experiments.layer import Sizes
 from proofs_checks.gauge.experiments.spectrum import spectrum
 from proofs_checks.gauge.experiments.table_7 import EXACT_SMALL, REPORTED, exact_nullity, hessian_bytes
@@ -62,8 +62,8 @@ def test_gradient_orthogonality(evidence: EvidenceLog) -> None:
 def test_loss_along_orbits(evidence: EvidenceLog) -> None:
     sizes, setting, tokens = figure_1.SIZES, Setting(), 16
     times = torch.tensor([0.5, 1.0, 1.5, 2.0, 2.25, 3.0], dtype=torch.float64)
-    paths = [figure_1.follow(sizes, setting, seed, times, 1, tokens) for seed in range(scale(1, 4))]
-    stops = [figure_1.at_distance(path, 100.0) for path in paths]
+    paths = [orbits.follow(sizes, setting, seed, times, 1, tokens) for seed in range(scale(1, 4))]
+    stops = [orbits.at_distance(path, 100.0) for path in paths]
     near = "residual 1 %"
     pairs = list(zip(paths, stops, strict=True))
     record_outcome(evidence)
@@ -78,7 +78,7 @@ def test_loss_along_orbits(evidence: EvidenceLog) -> None:
         },
         cases=len(paths),
     )
-    lines = figure_1.straight(sizes, setting, 0, float(times[stops[0]]), 3, 1, tokens)
+    lines = orbits.straight(sizes, setting, 0, float(times[stops[0]]), 3, 1, tokens)
     evidence.control(
         "the straight line between the same end points, at its middle",
         figures={"loss / loss at the ends": at_least(round(float(lines["residual 10 %"][1][1]), 1), 10)},

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import NamedTuple
 
-from symgauge.claims.source_text import text_of
+from symgauge.claims.source_text import numbers, text_of
 
 TEXT = text_of(Path(__file__).parent)
 
 
 def read(quotation: str) -> list[float]:
     """The numbers of a quotation. Raises InvalidInput if the text does not have it."""
-    return [float(number.replace(",", "")) for number in re.findall(r"\d[\d,]*(?:\.\d+)?", TEXT.quote(quotation))]
+    return [float(number) for number in numbers(TEXT.quote(quotation))]
 
 
 class Row(NamedTuple):

@@ -4,9 +4,9 @@ One ``[[claim]]`` per claim: id (within the source), place, statement and verdic
 condition, correction and remark. A text may be broken over lines where it suits the file; it is read as one line.
 ``quote`` has the source's own words, one text or several, with "…" for what is left out; where the folder has the
 source's ``text.words`` they have to stand there. ``unseen`` says where a statement is from that the text at hand does
-not have; ``own = true`` that it is not the source's but ours. ``experiment`` is the key of the source's experiment that
-decides the claim, ``quantities`` the beginnings of those of its comparisons that bear on it. ``no_control`` says why a
-claim that rests on transcriptions alone has no control.
+not have; ``own = true`` that it is not the source's but ours. ``experiment`` has the key of the source's experiment
+that decides the claim, or of several, ``quantities`` the beginnings of those of their comparisons that bear on it.
+``no_control`` says why a claim that rests on transcriptions alone has no control.
 """
 
 from __future__ import annotations
@@ -93,6 +93,7 @@ def _truth(value: Any) -> bool | None:
 READERS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "quote": (_texts, "a text or a list of texts"),
     "own": (_truth, "true or false"),
+    "experiment": (_texts, "a text or a list of texts"),
     "quantities": (_texts, "a text or a list of texts"),
 }
 """How a field is read that is not a text, and what it has to be."""

@@ -75,9 +75,9 @@ class Claim:
     condition: what has to be added to make the statement true (verdict holds-if). correction: what is true instead.
     remark: anything else a reader should know. quote: the source's own words; lines: where its text has them.
     unseen: where the statement is taken from, if the text at hand does not have it. own: it is ours, not the source's.
-    experiment: the key of the experiment that decides it, and quantities: the beginnings of those of its comparisons
-    that bear on the claim, all of them if none is given; see symgauge.experiments.deciding. no_control: why a claim
-    that rests on transcriptions alone has no control.
+    experiment: the keys of the experiments that decide it, and quantities: the beginnings of those of their
+    comparisons that bear on the claim, all of them if none is given; see symgauge.experiments.deciding. no_control: why
+    a claim that rests on transcriptions alone has no control.
     check: where the check is ("proofs_checks/toy/test_x.py::test_y"). order: how many claims of the source come before.
 
     Raises :class:`InvalidInput` for an id of another form, empty texts, and a holds-if without its condition.
@@ -103,7 +103,7 @@ class Claim:
     unseen: str = ""
     own: bool = False
     order: int = 0
-    experiment: str = ""
+    experiment: tuple[str, ...] = ()
     quantities: tuple[str, ...] = ()
     no_control: str = ""
 
@@ -118,7 +118,7 @@ class Claim:
             raise InvalidInput(f"claim {self.id}: a statement is quoted, or unseen, or our own; give one of the three")
         if self.quantities and not self.experiment:
             raise InvalidInput(f"claim {self.id} names quantities; name the experiment that they are of as well")
-        for name in ("quote", "lines", "quantities"):
+        for name in ("quote", "lines", "experiment", "quantities"):
             object.__setattr__(self, name, tuple(getattr(self, name)))  # lists, as JSON has them
         object.__setattr__(self, "verdict", _member(Verdict, self.verdict, f"the verdict of claim {self.id}"))
         if self.verdict is Verdict.HOLDS_IF and not self.condition.strip():

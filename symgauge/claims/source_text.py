@@ -28,6 +28,16 @@ def words(text: str) -> list[str]:
     return re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", text).casefold())
 
 
+_DIGITS = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
+_NUMBER = re.compile(rf"(?:({_DIGITS})\s*(?:×|\\times)\s*)?10\^\{{?(-?\d+)\}}?|({_DIGITS})")
+
+
+def numbers(text: str) -> list[str]:
+    """The numbers of a text in order, with the digits that it has: 5.28×10^{-15} is "5.28e-15", 245,760 is "245760"."""
+    found = _NUMBER.finditer(text.replace(r"\!", ""))
+    return [(each[3] or f"{each[1] or 1}e{each[2]}").replace(",", "") for each in found]
+
+
 def fingerprint(text: str) -> str:
     """What ``text.words`` holds for a text: its SHA-256, and a line of fingerprints for each of its lines."""
     digest = hashlib.sha256(text.encode()).hexdigest()

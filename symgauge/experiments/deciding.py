@@ -1,7 +1,8 @@
-"""Claims that an experiment decides: their verdict is that of its outcome, by this rule and no other.
+"""Claims that experiments decide: their verdict is that of the outcome, by this rule and no other.
 
-A claim names its experiment, and the comparisons that bear on it, in claims.toml. What is on record at the largest
-scale decides. The same comparisons make the outcome on the page of experiments, so that the two pages cannot disagree.
+A claim names its experiments, and the comparisons that bear on it, in claims.toml. What is on record at the largest
+scale decides. A number that several of them measure is one comparison under the choices of all. The same comparisons
+make the outcome on the page of experiments, so that the two pages cannot disagree.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from symgauge.claims.log import EvidenceLog
 from symgauge.claims.record import Claim, Evidence, Verdict
 from symgauge.errors import InvalidInput
 from symgauge.experiments.record import Run, recorded
-from symgauge.experiments.result import Agreement, Comparison, Outcome
+from symgauge.experiments.result import Agreement, Comparison, Outcome, Result
 
 WHERE = "where"
 """The figure that says which run on record evidence rests on; the claim's page has it as a line of its own."""
@@ -22,10 +23,9 @@ WHERE = "where"
 
 @dataclass(frozen=True)
 class Decided:
-    """By which run, at which scale, and by which of its comparisons."""
+    """By which runs, each with its scale, and by which of their comparisons."""
 
-    scale: str
-    run: Run
+    runs: Sequence[tuple[str, Run]]
     comparisons: Sequence[Comparison]
 
     @property
@@ -34,25 +34,38 @@ class Decided:
 
     @property
     def verdict(self) -> Verdict:
-        """Of a claim that nothing but its experiment decides."""
+        """Of a claim that nothing but its experiments decides."""
         if self.outcome is Outcome.OURS_ONLY:
             return Verdict.UNDECIDED
         return Verdict.REPRODUCED if self.outcome is Outcome.REPRODUCED else Verdict.NOT_REPRODUCIBLE
 
 
 def decided(claim: Claim) -> Decided:
-    """What the experiment of ``claim`` gave. Raises InvalidInput where nothing is recorded, or no quantity is meant."""
-    key, records = claim.experiment, recorded(claim.source)
-    runs = {scale: record.runs[key] for scale, record in records.items() if key in record.runs}
-    if not runs:
-        raise InvalidInput(f"claim {claim.id}: no record of {claim.source} has the experiment {key!r}")
-    scale, run = list(runs.items())[-1]
-    every = run.result.comparisons
+    """What the experiments of ``claim`` gave. Raises InvalidInput where one is not on record or none is meant."""
+    records = recorded(claim.source)
+    runs = []
+    for key in claim.experiment:
+        found = [(scale, record.runs[key]) for scale, record in records.items() if key in record.runs]
+        if not found:
+            raise InvalidInput(f"claim {claim.id}: no record of {claim.source} has the experiment {key!r}")
+        runs.append(found[-1])
+    every = _together([run.result for _, run in runs])
     for beginning in claim.quantities:
         if not any(each.quantity.startswith(beginning) for each in every):
-            raise InvalidInput(f"claim {claim.id}: {key} has no quantity that begins with {beginning!r}")
+            keys = ", ".join(claim.experiment)
+            raise InvalidInput(f"claim {claim.id}: {keys} has no quantity that begins with {beginning!r}")
     chosen = [each for each in every if not claim.quantities or each.quantity.startswith(claim.quantities)]
-    return Decided(scale, run, chosen)
+    return Decided(runs, chosen)
+
+
+def _together(results: Sequence[Result]) -> list[Comparison]:
+    """All comparisons; those of one quantity as one, what a later result adds being further choices."""
+    found: dict[str, Comparison] = {}
+    for result in results:
+        for each in result.comparisons:
+            before = found.get(each.quantity)
+            found[each.quantity] = each if before is None else before.with_choices_of(each, result.title)
+    return list(found.values())
 
 
 def record_outcome(evidence: EvidenceLog) -> list[Evidence]:
@@ -67,14 +80,14 @@ def record_outcome(evidence: EvidenceLog) -> list[Evidence]:
             judged = sorted(filter(_is_judged, found.comparisons), key=lambda each: _GRAVITY[each.agreement])
             against = [each for each in judged if each.agreement is not Agreement.AGREES]
             outcome = evidence.numeric(
-                f"experiment `{claim.experiment}`: {found.outcome}, {len(judged) - len(against)} of {len(judged)} "
+                f"{_named(claim.experiment)}: {found.outcome}, {len(judged) - len(against)} of {len(judged)} "
                 f"{'number agrees' if len(judged) == 1 else 'numbers agree'}"
                 + "".join(f"; {each.quantity}: {_stated(each)}" for each in against[:1]),
                 None if found.outcome is Outcome.OURS_ONLY else found.outcome is Outcome.REPRODUCED,
                 on="reproduction",
                 figures={
                     **{each.quantity: _stated(each) for each in against or judged},
-                    WHERE: provenance(found.scale, found.run),
+                    WHERE: "; ".join(provenance(scale, run) for scale, run in found.runs),
                 },
                 cases=len(judged),
                 only=claim.name,
@@ -90,7 +103,7 @@ def _record_control(evidence: EvidenceLog, claim: Claim, found: Decided, outcome
     What agrees must not agree with whatever the source reports; where something does not, the comparison must be able
     to agree, with another choice or on another number of the experiment.
     """
-    every = [each for each in found.run.result.comparisons if each.source is not None]
+    every = [each for each in _together([run.result for _, run in found.runs]) if each.source is not None]
     if found.outcome is Outcome.REPRODUCED:
         reported = {each.source for each in every}
         pairs = [each.against(other) for each in found.comparisons for other in reported - {each.source}]
@@ -103,6 +116,10 @@ def _record_control(evidence: EvidenceLog, claim: Claim, found: Decided, outcome
     if told:
         figures = {what: at_least(told, 1), "compared": len(pairs)}
         evidence.control(summary, figures=figures, of=outcome, only=claim.name)
+
+
+def _named(keys: Sequence[str]) -> str:
+    return f"experiment{'s' if len(keys) > 1 else ''} " + ", ".join(f"`{key}`" for key in keys)
 
 
 def provenance(scale: str, run: Run) -> str:

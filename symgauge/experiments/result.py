@@ -101,6 +101,18 @@ class Comparison:
         """The agreement of our numbers with another number in place of the source's."""
         return replace(self, source=source).agreement
 
+    def with_choices_of(self, other: Comparison, name: str) -> Comparison:
+        """This, with the numbers of another experiment, called name, on the same quantity as further choices.
+
+        Raises InvalidInput where the two hold another number of the source against theirs, or in another way.
+        """
+        asked = [(each.quantity, each.source, each.factor, each.limit) for each in (self, other)]
+        if asked[0] != asked[1]:
+            raise InvalidInput(f"{self.quantity}: {name} compares it otherwise, {asked[1]} and not {asked[0]}")
+        taken = {} if other.ours is None else {f"{name}: as taken there": other.ours}
+        added = {**taken, **{f"{name}: {choice}": value for choice, value in other.choices.items()}}
+        return replace(self, choices={**self.choices, **added})
+
     def _near(self, value: float | int) -> bool:
         assert self.source is not None
         if self.limit:

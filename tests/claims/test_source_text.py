@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from symgauge.claims.source_text import FILE, SourceText, fingerprint, text_of, words
+from symgauge.claims.source_text import FILE, SourceText, fingerprint, numbers, text_of, words
 from symgauge.errors import InvalidInput
 
 TEXT = """We prove that $G_{\\max}$ is all.
@@ -95,3 +95,8 @@ def test_the_command(tmp_path):
     assert failed.returncode == 1
     assert "cannot be read as a text" in failed.stderr
     assert "Traceback" not in failed.stderr
+
+
+def test_numbers_keep_the_digits_that_the_text_has() -> None:
+    found = numbers(r"5.28×10^{-15}, 2.06 \times 10^{-15} and $10^5$; 65,\!536 or 245,760; 8/8, 1.10")
+    assert found == ["5.28e-15", "2.06e-15", "1e5", "65536", "245760", "8", "8", "1.10"]

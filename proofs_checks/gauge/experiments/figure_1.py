@@ -2,134 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
-from proofs_checks.gauge.experiments.layer import (
-    Generator,
-    Layer,
-    Sizes,
-    attend,
-    draw,
-    draw_generator,
-    exponential,
-    normal,
-)
-from symgauge.errors import Undecided
+from proofs_checks.gauge.experiments import figure_1_choices
+from proofs_checks.gauge.experiments.figure_1_choices import RELATIVE, Choice
+from proofs_checks.gauge.experiments.layer import Sizes
+from proofs_checks.gauge.experiments.orbits import RESIDUALS, Path, at_distance, follow, reach, straight
+from proofs_checks.gauge.experiments.trials import TOKENS
+from proofs_checks.gauge.experiments.weights import LAWS, LENGTHS
+from proofs_checks.gauge.reported import LOSS_VARIATION, ORBIT_DISTANCE
 from symgauge.experiments.result import Comparison, Figure, Panel, Result, Series, Table
 from symgauge.experiments.suite import Experiment, Setting
 
 SIZES = Sizes(4, 64, 64, 256)
-TOKENS = 64
 SEQUENCES = {"small": 2, "paper": 32}  # F.1.2: 32
 PATHS = {"small": 2, "paper": 10}
 STEP = 0.25
 STEPS = 24  # t up to 6
-LIMIT = 1e-14
-DISTANCE = 100.0
-RESIDUALS = {"target N(0, 1)": None, "residual 10 %": 0.1, "residual 1 %": 0.01}
+LIMIT, DISTANCE = float(LOSS_VARIATION), float(ORBIT_DISTANCE)
 LINE = 21
+TAKEN = Choice("Small", "N(0, 1/d)", TOKENS, "target N(0, 1)", RELATIVE)
 ALONG = "t: how far along the orbit exp(tX)θ"
-
-
-@dataclass(frozen=True)
-class Path:
-    """Along exp(tX)·θ: times (T,), distance ‖θ(t) − θ(0)‖_F, condition (of the worst matrix of exp(tX)), error of the
-    function, |loss(t) / loss(0) − 1| by residual; size: ‖θ(0)‖_F."""
-
-    times: Tensor
-    distance: Tensor
-    condition: Tensor
-    error: Tensor
-    change: dict[str, Tensor]
-    size: float
-
-
-def targets(output: Tensor, generator: torch.Generator) -> dict[str, Tensor]:
-    """Independent of the layer (F.5.2), or its own output with noise of a share of its size: near a minimum."""
-    noise = normal(generator, *output.shape, device=output.device)
-    size = output.square().mean().sqrt()
-    return {name: noise if share is None else output + share * size * noise for name, share in RESIDUALS.items()}
-
-
-def unit_generator(sizes: Sizes, generator: torch.Generator, device: str) -> Generator:
-    """X of independent entries N(0, 1 / width): its spectral radius is near 1, so that t counts factors of e."""
-    x, y = draw_generator(sizes, generator, device)
-    return Generator(x / sizes.d_k**0.5, y / sizes.d_v**0.5)
-
-
-def mean_square(output: Tensor, target: Tensor) -> Tensor:
-    return (output - target).square().mean()
-
-
-def follow(sizes: Sizes, setting: Setting, seed: int, times: Tensor, sequences: int, tokens: int) -> Path:
-    """Raises Undecided if a loss at t = 0 is zero or not finite."""
-    device = setting.device
-    random = torch.Generator(device).manual_seed(seed)
-    layer = draw(sizes, random, sizes.d_model**-0.5, device)
-    x = normal(random, sequences, tokens, sizes.d_model, device=device)
-    direction = unit_generator(sizes, random, device)
-    start = attend(layer, x)
-    wanted = targets(start, random)
-    losses = {name: mean_square(start, y) for name, y in wanted.items()}
-    if not all(bool(loss > 0) for loss in losses.values()):
-        raise Undecided("a loss at the start of the path is zero or not a number, so its relative change says nothing")
-    rows = []
-    for t in times.tolist():
-        moved = exponential(layer, direction, t)
-        output = attend(moved, x)
-        conditions = [torch.linalg.cond(torch.matrix_exp(t * part)).max() for part in direction]
-        changes = [(mean_square(output, y) / losses[name] - 1).abs() for name, y in wanted.items()]
-        error = torch.linalg.vector_norm(output - start) / torch.linalg.vector_norm(start)
-        rows.append(torch.stack([_distance(moved, layer), max(conditions), error, *changes]))
-    distance, condition, error, *changes = torch.stack(rows).cpu().unbind(-1)
-    size = float(torch.linalg.vector_norm(layer.flat()))
-    return Path(times, distance, condition, error, dict(zip(wanted, changes, strict=True)), size)
-
-
-def _distance(a: Layer, b: Layer) -> Tensor:
-    return torch.linalg.vector_norm(a.plus(b, -1.0).flat())
-
-
-def straight(
-    sizes: Sizes, setting: Setting, seed: int, t: float, points: int, sequences: int, tokens: int
-) -> dict[str, tuple[Tensor, Tensor]]:
-    """By residual: loss / loss(0) along the orbit from θ to exp(tX)θ, and along the straight line, (points,) each."""
-    device = setting.device
-    random = torch.Generator(device).manual_seed(seed)
-    layer = draw(sizes, random, sizes.d_model**-0.5, device)
-    x = normal(random, sequences, tokens, sizes.d_model, device=device)
-    direction = unit_generator(sizes, random, device)
-    start = attend(layer, x)
-    wanted = targets(start, random)
-    end = exponential(layer, direction, t)
-    difference = end.plus(layer, -1.0)
-    curves: dict[str, tuple[list[Tensor], list[Tensor]]] = {name: ([], []) for name in wanted}
-    for share in torch.linspace(0, 1, points, dtype=torch.float64).tolist():
-        on_orbit = attend(exponential(layer, direction, share * t), x)
-        on_line = attend(layer.plus(difference, share), x)
-        for name, y in wanted.items():
-            loss = mean_square(start, y)
-            for part, output in zip(curves[name], (on_orbit, on_line), strict=True):
-                part.append(mean_square(output, y) / loss)
-    return {name: (torch.stack(a).cpu(), torch.stack(b).cpu()) for name, (a, b) in curves.items()}
-
-
-def at_distance(path: Path, distance: float) -> int:
-    """The first time index whose distance is at least `distance`. Raises Undecided if the path does not go so far."""
-    beyond = (path.distance >= distance).nonzero()
-    if not len(beyond):
-        raise Undecided(f"the path ends at distance {float(path.distance.max()):.3g}, before {distance:.3g}")
-    return int(beyond[0])
-
-
-def reach(path: Path, name: str, limit: float = LIMIT) -> float:
-    """Distance up to which |loss(t) / loss(0) − 1| stays below limit."""
-    above = (path.change[name] > limit).nonzero()
-    last = int(above[0]) - 1 if len(above) else len(path.times) - 1
-    return float(path.distance[last]) if last >= 0 else 0.0
 
 
 def run(setting: Setting) -> Result:
@@ -137,14 +31,16 @@ def run(setting: Setting) -> Result:
     sequences, count = SEQUENCES[setting.scale], setting.seeds or PATHS[setting.scale]
     paths = []
     for number in range(count):
-        setting.tick("orbit", 0.8 * number / count)
+        setting.tick("orbit", 0.4 * number / count)
         paths.append(follow(SIZES, setting, setting.seed + number, times, sequences, TOKENS))
     stop = max(at_distance(path, DISTANCE) for path in paths)
     t = float(times[stop])
+    variations = {name: max(float(p.change[name][: stop + 1].max()) for p in paths) for name in RESIDUALS}
+    choices = figure_1_choices.swept(setting, times, sequences, DISTANCE)
+    choices[TAKEN] = variations[TAKEN.target]
+    reached = {name: min(reach(p, name, LIMIT) for p in paths) for name in RESIDUALS}
     setting.tick("straight line", 0.8)
     lines = straight(SIZES, setting, setting.seed, t, LINE, sequences, TOKENS)
-    variations = {name: max(float(p.change[name][: stop + 1].max()) for p in paths) for name in RESIDUALS}
-    reached = {name: min(reach(p, name) for p in paths) for name in RESIDUALS}
     barriers = {name: float(line.max()) for name, (_, line) in lines.items()}
     return Result(
         key="figure-1",
@@ -161,27 +57,33 @@ def run(setting: Setting) -> Result:
             Comparison(
                 "largest variation of the loss up to distance 100",
                 LIMIT,
-                variations["target N(0, 1)"],
+                choices[TAKEN],
                 limit=True,
-                choices={name: value for name, value in variations.items() if name != "target N(0, 1)"},
-                note="relative to the loss; $\\|\\theta_0\\|_F$ = " + f"{paths[0].size:.3g}",
+                choices={str(choice): value for choice, value in choices.items() if choice != TAKEN},
+                note=f"{TAKEN}; $\\|\\theta_0\\|_F$ = {paths[0].size:.3g}",
             ),
         ],
-        tables=[_table(paths[0]), _barriers(reached, barriers, t)],
+        tables=[_table(paths[0]), _barriers(reached, barriers, t), figure_1_choices.table(choices, LIMIT)],
         figures=[_loss(paths[0]), _distances(paths), _connectivity(lines, t)],
         settings={"seed": setting.seed, "tokens": TOKENS, "sequences": sequences, "paths": count},
         open_choices={
             "length of $X$, range of $t$": "entries of variance 1 / width; $t$ from 0 to 6",
-            "loss": "mean squared error, three targets",
-            "variation: absolute or relative": "relative to the loss at $t = 0$",
-            "configuration, weight scale": f"{SIZES}; $1/\\sqrt{{d}}$",
+            "loss": "mean and sum of squared errors, three targets",
+            "variation": "relative to the loss at $t = 0$, and absolute",
+            "configuration, sequence length": "all three; " + " and ".join(map(str, LENGTHS)) + " tokens",
+            "distribution of weights": "; ".join(LAWS),
         },
-        findings=_findings(paths, t, variations, reached, barriers),
+        findings=_findings(paths, t, variations, reached, barriers, choices),
     )
 
 
 def _findings(
-    paths: list[Path], t: float, variations: dict[str, float], reached: dict[str, float], barriers: dict[str, float]
+    paths: list[Path],
+    t: float,
+    variations: dict[str, float],
+    reached: dict[str, float],
+    barriers: dict[str, float],
+    choices: dict[Choice, float],
 ) -> list[str]:
     first, near, nearest = paths[0], "residual 10 %", "residual 1 %"
     at = at_distance(first, DISTANCE)
@@ -190,6 +92,9 @@ def _findings(
         f"Up to distance 100, about {DISTANCE / first.size:.1f} times the length of the parameters, the loss "
         + ("varies by less" if fits else "varies by **more**")
         + f" than 1e-14 for a random target ({variations['target N(0, 1)']:.1e}).",
+        f"Over all that is open the variation goes from {min(choices.values()):.1e} to {max(choices.values()):.1e}: "
+        + "; ".join(f"{name} {low:.1e} to {high:.1e}" for name, (low, high) in _by_variation(choices).items())
+        + f". {sum(value <= LIMIT for value in choices.values())} of {len(choices)} choices keep the limit.",
         f"That figure depends on the target more than on the symmetry: for a residual of 1 % the variation is "
         f"{variations[nearest]:.1e}, because the function itself changes by {float(first.error[at]):.1e} there.",
         f"Constancy ends with the precision: 1e-14 is kept up to distance {reached['target N(0, 1)']:.3g}, "
@@ -202,6 +107,12 @@ def _findings(
         "without a barrier, which the line does not. It connects equal functions only; nothing follows for "
         "different minima.",
     ]
+
+
+def _by_variation(choices: dict[Choice, float]) -> dict[str, tuple[float, float]]:
+    kinds = dict.fromkeys(choice.variation for choice in choices)
+    values = {kind: [v for choice, v in choices.items() if choice.variation == kind] for kind in kinds}
+    return {kind: (min(each), max(each)) for kind, each in values.items()}
 
 
 def _table(path: Path) -> Table:

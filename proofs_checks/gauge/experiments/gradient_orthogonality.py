@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 
 from proofs_checks.gauge.experiments.layer import Layer, Sizes, attend, draw, draw_generator, normal, tangent
+from proofs_checks.gauge.reported import INNER_PRODUCT, INNER_PRODUCT_LIMIT
 from symgauge.errors import Undecided
 from symgauge.experiments.result import Comparison, Figure, Panel, Result, Series, Table
 from symgauge.experiments.suite import Experiment, Setting
 
-REPORTED = 3.41e-13
-LIMIT = 1e-12
+REPORTED, LIMIT = float(INNER_PRODUCT), float(INNER_PRODUCT_LIMIT)
 SIZES = Sizes(4, 64, 64, 256)
 TOKENS = 64
 DIRECTIONS = 100  # F.5.2
@@ -178,7 +178,10 @@ def _figure(found: dict[str, Products]) -> Figure:
     for scale, each in found.items():
         absolute.append(counts(each.product, f"weights ~ {scale}, sum"))
         absolute.append(counts(each.product / each.outputs, f"weights ~ {scale}, mean"))
-    marks = {"reported maximum": torch.tensor(REPORTED).log10().item(), "limit of the source": -12.0}
+    marks = {
+        "reported maximum": torch.tensor(REPORTED).log10().item(),
+        "limit of the source": torch.tensor(LIMIT).log10().item(),
+    }
     return Figure(
         "gradient-orthogonality",
         "Left: cosines between gradient and direction (weights ~ "

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from proofs_checks.gauge.experiments.layer import Sizes
 from proofs_checks.gauge.experiments.spectrum import ROWS, TOKENS, Spectrum, spectrum
-from proofs_checks.gauge.reported import CARD_BYTES, TABLE_7
+from proofs_checks.gauge.reported import CARD_BYTES, TABLE_7, ZERO_EIGENVALUE
 from symgauge.experiments.result import Comparison, Figure, Panel, Result, Series, Table
 from symgauge.experiments.suite import Experiment, Setting
 
 # Sizes and predicted null dimension. The source leaves d_model out; F.1.2 has d = h d_v throughout.
 REPORTED = [(Sizes(h, k, v, h * v), count) for h, k, v, count in TABLE_7]
 PLACE = "place of the eigenvalue by size, over D"
-THRESHOLD = 1e-11  # below Table 7
+THRESHOLD = float(ZERO_EIGENVALUE)
 
 # The same numbers of heads and ratios d_v : d_k, narrower.
 SMALL = (Sizes(4, 6, 6, 24), Sizes(8, 2, 2, 16), Sizes(12, 1, 2, 24))

@@ -24,7 +24,9 @@ class Timing(NamedTuple):
     the shape of the largest of them."""
 
     sizes: Sizes
+    tokens: int
     trials: int
+    elements: int
     seconds: float
     drawing: float
     rate: float
@@ -35,16 +37,28 @@ class Timing(NamedTuple):
         """Of the product's rate."""
         return self.rate / self.product_rate
 
+    def seconds_for(self, trials: int, elements: int) -> float:
+        """Of so many trials under so many elements: drawing goes with the elements, all else with the trials."""
+        return self.drawing * elements / self.elements + (self.seconds - self.drawing) * trials / self.trials
+
     @property
     def milliseconds(self) -> float:
         """Per trial."""
         return 1000 * self.seconds / self.trials
 
 
-def timed(sizes: Sizes, inputs: int, elements: int, device: str = "cpu", seed: int = 0, repeats: int = 2) -> Timing:
+def timed(
+    sizes: Sizes,
+    inputs: int,
+    elements: int,
+    device: str = "cpu",
+    seed: int = 0,
+    repeats: int = 2,
+    tokens: int = TOKENS,
+) -> Timing:
     """Table 5's protocol, `inputs` × `elements` trials: the fastest of `repeats` runs, after a short one to warm up."""
     g = torch.Generator(device).manual_seed(seed)
-    drawn = subject(sizes, inputs, g)
+    drawn = subject(sizes, inputs, g, tokens=tokens)
     Subject(sizes, drawn.layer, drawn.inputs[:2]).under(sample(sizes, 2, g))
     before = product_rate(sizes, drawn)
     runs = []
@@ -52,8 +66,9 @@ def timed(sizes: Sizes, inputs: int, elements: int, device: str = "cpu", seed: i
         some, drawing = _clocked(partial(sample, sizes, elements, g), device)
         runs.append((drawing + _clocked(partial(_maximum, drawn, some), device)[1], drawing))
     seconds, drawing = min(runs)
-    rate = operations(sizes, TOKENS) * inputs * (elements + 1) / seconds
-    return Timing(sizes, inputs * elements, seconds, drawing, rate, max(before, product_rate(sizes, drawn)))
+    rate = operations(sizes, tokens) * inputs * (elements + 1) / seconds
+    product = max(before, product_rate(sizes, drawn))
+    return Timing(sizes, tokens, inputs * elements, elements, seconds, drawing, rate, product)
 
 
 def _maximum(drawn: Subject, some: Elements) -> float:
@@ -62,7 +77,7 @@ def _maximum(drawn: Subject, some: Elements) -> float:
 
 def product_rate(sizes: Sizes, drawn: Subject) -> float:
     """FLOP/s of the product of as many inputs as the trials take at once with the weights of all projections."""
-    chunk = min(len(drawn.inputs), default_chunk(sizes, TOKENS, drawn.inputs))
+    chunk = min(len(drawn.inputs), default_chunk(sizes, drawn.inputs.shape[1], drawn.inputs))
     x = drawn.inputs[:chunk].flatten(0, 1)
     weights = torch.cat([part.transpose(0, 1).flatten(1) for part in drawn.layer[:3]], 1)
     out = x @ weights

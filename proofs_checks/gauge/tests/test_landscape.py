@@ -7,7 +7,7 @@ import torch
 from torch.func import jvp
 
 from proofs_checks.gauge.critical_points import hessian, squared_loss
-from proofs_checks.gauge.experiments import figure_1, gradient_orthogonality
+from proofs_checks.gauge.experiments import gradient_orthogonality, orbits
 from proofs_checks.gauge.experiments.layer import (
     Sizes,
     attend,
@@ -99,16 +99,16 @@ def test_gradients_are_orthogonal_and_controls_are_not() -> None:
 
 def test_the_loss_is_constant_along_orbits_and_not_along_lines() -> None:
     times = torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64)
-    path = figure_1.follow(SIZES, Setting(), 0, times, 2, 6)
+    path = orbits.follow(SIZES, Setting(), 0, times, 2, 6)
     assert path.change["target N(0, 1)"].max() < 1e-13
     assert bool((path.distance.diff() > 0).all())
     assert bool((path.error < 100 * torch.finfo(torch.float64).eps * path.condition).all())
-    assert figure_1.at_distance(path, float(path.distance[1])) == 1
+    assert orbits.at_distance(path, float(path.distance[1])) == 1
     with pytest.raises(Undecided, match="the path ends at distance"):
-        figure_1.at_distance(path, 1e9)
-    assert figure_1.reach(path, "target N(0, 1)", 1.0) == path.distance[-1]
-    assert figure_1.reach(path, "residual 1 %", -1.0) == 0
-    orbit, line = figure_1.straight(SIZES, Setting(), 0, 2.0, 5, 2, 6)["residual 10 %"]
+        orbits.at_distance(path, 1e9)
+    assert orbits.reach(path, "target N(0, 1)", 1.0) == path.distance[-1]
+    assert orbits.reach(path, "residual 1 %", -1.0) == 0
+    orbit, line = orbits.straight(SIZES, Setting(), 0, 2.0, 5, 2, 6)["residual 10 %"]
     assert (orbit - 1).abs().max() < 1e-12
     assert line.max() > 2
     assert line[0] == pytest.approx(1, abs=1e-12)

@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from proofs_checks.gauge.experiments import depth, figure_1, gradient_orthogonality, table_7, table_8
+from proofs_checks.gauge.experiments import depth, figure_1, figure_1_choices, gradient_orthogonality, table_7, table_8
 from proofs_checks.gauge.experiments.layer import Sizes
 from symgauge.experiments.drawing import draw
 from symgauge.experiments.result import Agreement, Outcome, Result
@@ -30,6 +30,7 @@ CHANGES = {
 def result(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> tuple[Result, list[float]]:
     for name, value in CHANGES[module].items():
         monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(figure_1_choices, "SIZES", {"Small": Sizes(2, 16, 16, 128), "Medium": Sizes(3, 16, 16, 128)})
     shares: list[float] = []
     found = module.EXPERIMENT.run(Setting(tick=lambda what, share: shares.append(share)))
     return found, shares

@@ -52,7 +52,7 @@ class Plan:
 
 
 def plan(name: str, paper: bool) -> Plan:
-    """main, noise, sgd, harder, feed-forward, addition; at the source's sizes or small."""
+    """main, noise, sgd, sgd-momentum, sgd-long, harder, feed-forward, addition; at the source's sizes or small."""
     sizes = Sizes() if paper else Sizes(d=32, heads=2, layers=2, vocabulary=24, length=8, classes=4)
     task = MarkedSum() if paper else MarkedSum(8, 4, (1, 2), 24)
     protocol = Protocol() if paper else Protocol(rate=3e-3, steps=1600, batch=64)
@@ -61,8 +61,15 @@ def plan(name: str, paper: bool) -> Plan:
         return main
     if name == "noise":
         return replace(main, what="labels drawn at random", task=replace(task, noise=True))
+    straight = replace(main, what="SGD as in the text", protocol=replace(protocol, rule="sgd", rate=1e-3, batch=64))
     if name == "sgd":
-        return replace(main, what="SGD as in the text", protocol=replace(protocol, rule="sgd", rate=1e-3, batch=64))
+        return straight
+    if name == "sgd-momentum":
+        return replace(straight, what="SGD with momentum 0.9", protocol=replace(straight.protocol, momentum=0.9))
+    if name == "sgd-long":
+        length = 2 * task.length  # text: 32 tokens, code: 16
+        longer = replace(straight, sizes=replace(sizes, length=length), task=replace(task, length=length))
+        return replace(longer, what="SGD as in the text, on sequences twice as long")
     if name == "feed-forward":
         return replace(main, what="with feed-forward layers", sizes=replace(sizes, feed_forward=True))
     if name == "harder":

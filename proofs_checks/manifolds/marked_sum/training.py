@@ -21,7 +21,7 @@ STREAM = 1_000_003  # data of seed s come from the generator with seed s + STREA
 
 @dataclass(frozen=True)
 class Protocol:
-    """rule "adamw": decoupled weight decay, PyTorch's defaults for the rest; "sgd": plain gradient steps.
+    """rule "adamw": decoupled weight decay, PyTorch's defaults for the rest; "sgd": gradient steps with `momentum`.
 
     snapshots: the first at step 0, equally many steps apart, as the source's code logs them: step 0 is after one step.
     """
@@ -31,6 +31,7 @@ class Protocol:
     batch: int = 128
     snapshots: int = 40
     rule: Literal["adamw", "sgd"] = "adamw"
+    momentum: float = 0.0
     decay: float = 0.01
     betas: tuple[float, float] = (0.9, 0.999)
     epsilon: float = 1e-8
@@ -152,7 +153,7 @@ def train(
 def _optimizer(p: Protocol, theta: Tensor) -> torch.optim.Optimizer:
     """Both rules work entry by entry, so a batch of models is the models one by one."""
     if p.rule == "sgd":
-        return torch.optim.SGD([theta], p.rate)
+        return torch.optim.SGD([theta], p.rate, p.momentum)
     return torch.optim.AdamW([theta], p.rate, p.betas, p.epsilon, p.decay)
 
 
