@@ -53,6 +53,14 @@ class Rows:
         """``change`` keeps the shape of a block."""
         return self._made(lambda start, stop: change(self._read(start, stop)))
 
+    def first(self, count: int) -> Rows:
+        """As many rows from the beginning."""
+        if count == self.shape[0]:
+            return self
+        made = Rows((count, *self.shape[1:]), self._read)
+        made._step = self._step
+        return made
+
     def minus(self, other: Rows) -> Rows:
         return self._made(lambda start, stop: self._read(start, stop) - other._read(start, stop))
 

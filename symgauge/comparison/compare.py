@@ -143,9 +143,12 @@ def _concluded(
             judge.a.output,
         )
 
-    if computed:
+    if computed == ("vocabulary",) and broken is None:
+        return made("different", None, _on_common_tokens(judge))
+    if computed and computed != ("vocabulary",):
         return made("different", None, f"the configurations compute differently: {_told(judge, computed)}")
-    if broken is not None and ran is not None and ran.equal and drawn and _all_seen(judge, element, residuals):
+    seen = ran is not None and ran.equal and drawn and not computed
+    if broken is not None and ran is not None and seen and _all_seen(judge, element, residuals):
         same = f"both give the same logits to rounding ({ran.logits:.2g})"
         return made(
             "equal", None, f"{same}, by none of the known symmetries: {broken.tensor} differs by {broken.value:.2g}"
@@ -191,6 +194,11 @@ def _told(judge: Judge, fields: tuple[str, ...]) -> str:
     a, b = (side.model.architecture for side in (judge.a, judge.b))
     short = {"rotary": "the rotary frequencies", "rotary_by_layer": "the rotary frequencies"}
     return "; ".join(short.get(name, f"{name} is {getattr(a, name)!r} and {getattr(b, name)!r}") for name in fields)
+
+
+def _on_common_tokens(judge: Judge) -> str:
+    a, b = (side.model.architecture.vocabulary for side in (judge.a, judge.b))
+    return f"A knows {a:,} tokens and B {b:,}; on the first {min(a, b):,}, which both know, all tensors agree"
 
 
 def _widths(judge: Judge) -> str | None:

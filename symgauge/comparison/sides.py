@@ -39,10 +39,14 @@ _IGNORED = ("name", "tied", "unused_positions")
 _COMPUTED = (
     "epsilon", "rotary", "rotary_by_layer", "rotary_scale", "activation", "attention_softcap", "logit_softcap",
     "windows", "alibi", "causal", "gelu_slope", "score_scale", "embedding_scale", "residual_scale", "logit_scale",
+    "vocabulary",
 )  # fmt: skip
-"""Fields that say how tensors are used and not which there are: a difference makes another function."""
+"""Fields that say how tensors are used and not which there are: a difference makes another function. Of vocabularies
+what both have is compared, the first tokens."""
 
 
+_OF_TOKENS = {"token_table": 0, "unembedding.weight": -1, "unembedding.bias": 0}
+"""Roles with an entry for every token, on which axis."""
 _HEAD = ("unembedding.weight", "unembedding.bias")
 
 
@@ -66,6 +70,8 @@ class Side:
         found = own.roles[source]
         if role == "unembedding.weight" and source == "token_table":
             found = found.mT
+        if role in _OF_TOKENS:
+            found = found.narrow(_OF_TOKENS[role], 0, self.architecture.vocabulary)
         if ".attention.key." in role or ".attention.value." in role:
             found = found.repeat_interleave(self.architecture.groups // own.architecture.groups, 0)
         found = self._in_common_order(role, self._filled_up(role, found))
@@ -82,6 +88,8 @@ class Side:
         if found is None:
             whole = self.read(role)
             return Rows.of(whole.mT if role == "unembedding.weight" else whole)
+        if role in _OF_TOKENS:
+            found = found.first(self.architecture.vocabulary)
         if self._up_to_shift and role in _HEAD:
             mean = found.column_mean()
             found = found.map(lambda x: x - mean)
@@ -166,6 +174,7 @@ def two_sides(first: StoredModel, second: StoredModel, output: Output = "logits"
             f"correspond: {told}"
         )
     common = {name: max(values[name]) for name in _SHARED} | {"tied": False, "name": ""}
+    common |= {"vocabulary": min(values["vocabulary"])}
     neutral = [name for name in _FACTORS if name in differing and _can_multiply(a, name)]
     common |= {name: _FACTORS[name] for name in neutral}
     common |= {"rotary": _halved(a.rotary, b.rotary)} if a.rotary != b.rotary else {}

@@ -1,8 +1,11 @@
 """Verdicts on pairs of which it is known what was done: gauges are seen through, and planted mistakes are named."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
+from symgauge.checkpoints import open_checkpoint
 from symgauge.comparison import compare
 from symgauge.errors import InvalidInput
 from symgauge.models.huggingface import tiny
@@ -63,6 +66,19 @@ def test_a_head_whose_rows_all_move_keeps_probabilities_alone(model):
     assert compare(model, other, output="probabilities").tensor == HEAD
     with pytest.raises(InvalidInput, match="output must be"):
         compare(model, other, output="scores")
+
+
+def test_of_two_vocabularies_the_common_tokens_are_compared(model):
+    config = {**model.config.to_dict(), "vocab_size": e.VOCABULARY + 8}
+    wide = e.rotate(e.fold({name: x.double() for name, x in model.state_dict().items()}))
+    for name in (EMBED, HEAD):
+        wide[name] = torch.cat([wide[name], torch.zeros(8, e.D, dtype=torch.float64)])
+    found = compare(model, replace(open_checkpoint(wide), config=config))
+    assert (found.verdict, found.tensor) == ("different", None)
+    assert f"on the first {e.VOCABULARY}, which both know, all tensors agree" in found.reason
+    assert found.function.logits <= found.function.allowed
+    wide[HEAD][5] *= 1.1
+    assert compare(replace(open_checkpoint(wide), config=config), model).tensor == HEAD
 
 
 def test_heads_under_alibi_keep_their_places():
