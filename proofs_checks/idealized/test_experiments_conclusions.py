@@ -172,7 +172,8 @@ def test_capacity(evidence: EvidenceLog) -> None:
 def test_gap(evidence: EvidenceLog) -> None:
     (outcome,) = record_outcome(evidence)
     c = row(*COPY)
-    ends = decided(evidence.claims[0]).run.result.table("Where the spectrum ends").rows
+    ((_, run),) = decided(evidence.claims[0]).runs
+    ends = run.result.table("Where the spectrum ends").rows
     behind = {name: values - distinct for name, values, distinct, *_ in ends}
     evidence.control(
         "values behind the gap of the other two tasks, by the same record",
