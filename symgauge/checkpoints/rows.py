@@ -61,6 +61,10 @@ class Rows:
         made._step = self._step
         return made
 
+    def plus(self, numbers: Tensor) -> Rows:
+        """With a number (rows,) added to all of each row."""
+        return self._made(lambda start, stop: self._read(start, stop) + numbers[start:stop].unsqueeze(-1))
+
     def minus(self, other: Rows) -> Rows:
         return self._made(lambda start, stop: self._read(start, stop) - other._read(start, stop))
 

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from symgauge.checkpoints.rows import Rows
 from symgauge.errors import InvalidInput
 
 _CODES = {
@@ -40,14 +41,16 @@ class TensorFile:
         self._stream = path.open("wb")
         self._stream.seek(8 + self._room)
 
-    def add(self, name: str, tensor: Tensor) -> None:
-        """Write a tensor behind those that are there."""
-        numbers = tensor.detach().contiguous()
-        self._stream.write(numbers.reshape(-1).view(torch.uint8).numpy().data)
-        size = numbers.numel() * numbers.element_size()
-        offsets = [self._end, self._end + size]
-        self._entries[name] = {"dtype": _CODES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": offsets}
-        self._end += size
+    def add(self, name: str, tensor: Tensor | Rows) -> int:
+        """Write a tensor behind those that are there, a block of rows after the other; returns its bytes."""
+        start = self._end
+        for block in (tensor,) if isinstance(tensor, Tensor) else tensor:
+            numbers = block.detach().contiguous()
+            self._stream.write(numbers.reshape(-1).view(torch.uint8).numpy().data)
+            self._end += numbers.numel() * numbers.element_size()
+        offsets = [start, self._end]
+        self._entries[name] = {"dtype": _CODES[block.dtype], "shape": list(tensor.shape), "data_offsets": offsets}
+        return self._end - start
 
     def close(self, metadata: Mapping[str, str] | None = None) -> None:
         """Write the header; ``metadata`` is as much as fits into the room, or the file gets another header."""

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from symgauge.checkpoints.rows import Rows
 from symgauge.comparison.acting import moved_by
 from symgauge.comparison.element import Element, kind_of, load_element
 from symgauge.comparison.pieces import Anatomy, Normal, Piece, anatomy, bias_of, normal
 from symgauge.comparison.sides import Side, side_of
+from symgauge.comparison.unembedding import ROLE, constant_of, is_unembedding
+from symgauge.comparison.unembedding import moved as moved_rows
 from symgauge.errors import InvalidInput
 from symgauge.folders.rewriting import Progress, as_stored, opened, writing
-from symgauge.model_graph import Attention
+from symgauge.model_graph import Attention, Norm
 
 
 def apply_element(
@@ -33,7 +37,7 @@ def apply_element(
     _check_fits(found, side, element, source)
     with writing(model, Path(out)) as add, torch.no_grad():
         for done, roles in enumerate(moved_roles(side, parts, found)):
-            missing = [role for role, x in roles.items() if role not in model.parts and bool((x.abs() > 1e-9).any())]
+            missing = [role for role, x in roles.items() if role not in model.parts and Rows.of(x).largest() > 1e-9]
             if missing:
                 raise InvalidInput(f"{element}: needs {missing[0]!r}, which {source} does not have")
             kept = {role: x for role, x in roles.items() if role in model.parts}
@@ -57,21 +61,54 @@ def _check_fits(found: Element, side: Side, element: str | Path, source: str | P
         raise InvalidInput(f"{element}: was made for another model than {source}, with {'; '.join(told[:3])}")
 
 
-def moved_roles(side: Side, parts: Anatomy, element: Element) -> Iterator[dict[str, Tensor]]:
-    """The roles of the image, tensors that share a parameter together."""
-    pending: dict[str, Tensor] = {}
-    for role in parts.tables:
-        x = side.read(role) @ element.tensors["stream"] + element.tensors.get(f"{role}.constant", 0.0)
-        mean = element.tensors.get(f"{role}.mean")
-        pending[role] = x if mean is None else x + mean.unsqueeze(-1)
+def moved_roles(side: Side, parts: Anatomy, element: Element) -> Iterator[dict[str, Tensor | Rows]]:
+    """The roles of the image, tensors that share a parameter together; tables and the unembedding by their rows."""
+    pending: dict[str, Tensor | Rows] = {role: _moved_table(side, role, element) for role in parts.tables}
     for piece in parts.pieces:
-        moved = moved_by(element, normal(side, piece, parts, centred=False), piece, side, parts)
-        roles = unfolded(side, piece, moved, element)
-        if side.model.architecture.tied and "unembedding.weight" in roles:
-            del roles["unembedding.weight"]
-        pending |= roles
+        if is_unembedding(piece):
+            pending |= _moved_unembedding(side, piece, parts, element)
+        else:
+            moved = moved_by(element, normal(side, piece, parts, centred=False), piece, side, parts)
+            pending |= unfolded(side, piece, moved, element)
         yield pending
         pending = {}
+
+
+def _moved_table(side: Side, role: str, element: Element) -> Rows:
+    constant = element.tensors.get(f"{role}.constant", torch.zeros((), dtype=torch.float64))
+    rows = side.rows(role).map(lambda x: x @ element.tensors["stream"] + constant)
+    mean = element.tensors.get(f"{role}.mean")
+    return rows if mean is None else rows.plus(mean)
+
+
+def _moved_unembedding(side: Side, piece: Piece, parts: Anatomy, element: Element) -> dict[str, Tensor | Rows]:
+    """As :func:`unfolded`; a tied head is its table."""
+    rest = replace(piece, readers=(), norm=None)
+    kept = moved_by(element, normal(side, rest, parts, centred=False), rest, side, parts)
+    roles: dict[str, Tensor | Rows] = {**kept.roles}
+    rows = moved_rows(side, piece, element, parts.stream != "any", centred=False)
+    if (mean := element.tensors.get(f"{ROLE}.mean")) is not None:
+        rows = rows.plus(mean)
+    constant, norm = constant_of(side, piece), piece.norm
+    offset = None
+    if norm is not None:
+        through = _new_norm(side, norm, element)
+        roles |= through
+        gain, offset = through[norm.gain], None if norm.offset is None else through[norm.offset]
+        by = torch.where(gain == 0, 0.0, 1 / torch.where(gain == 0, 1.0, gain))
+        rows = rows.map(lambda x: x * by)
+    if not side.model.architecture.tied:
+        roles[ROLE] = rows
+    if constant is not None:
+        less = 0.0 if offset is None else rows.per_row(lambda x: x @ offset)
+        roles[bias_of(piece.readers[0])] = constant[0] - less
+    return roles
+
+
+def _new_norm(side: Side, norm: Norm, element: Element) -> dict[str, Tensor]:
+    """Gain, and offset if there is one, that a norm has after the element acted."""
+    roles = (norm.gain,) if norm.offset is None else (norm.gain, norm.offset)
+    return {role: element.tensors[role] if role in element.tensors else side.read(role) for role in roles}
 
 
 def unfolded(side: Side, piece: Piece, x: Normal, element: Element) -> dict[str, Tensor]:
@@ -88,12 +125,8 @@ def unfolded(side: Side, piece: Piece, x: Normal, element: Element) -> dict[str,
                     roles[inner.gain] = element.tensors[inner.gain]
     if norm is None:
         return roles
-    gain = element.tensors[norm.gain] if norm.gain in element.tensors else side.read(norm.gain)
-    roles[norm.gain] = gain
-    offset = None
-    if norm.offset is not None:
-        offset = element.tensors[norm.offset] if norm.offset in element.tensors else side.read(norm.offset)
-        roles[norm.offset] = offset
+    roles |= _new_norm(side, norm, element)
+    gain, offset = roles[norm.gain], None if norm.offset is None else roles[norm.offset]
     for m in piece.readers:
         weight = roles[m.weight]
         if f"{m.weight}.mean" in element.tensors:

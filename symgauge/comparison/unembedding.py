@@ -53,7 +53,7 @@ def unembedding_residuals(judge: Judge, piece: Piece, element: Element) -> list[
     through = () if piece.norm is None else tuple(r for r in (piece.norm.gain, piece.norm.offset) if r is not None)
     image = moved(a, piece, element, orthogonal)
     found.append(judge.residual(ROLE, image, folded(b, piece), made_of=through))
-    own, its = _constant(a, piece), _constant(b, piece)
+    own, its = constant_of(a, piece), constant_of(b, piece)
     if own is not None and its is not None:
         (mine, one), (theirs, two) = own, its
         bias = bias_of(piece.readers[0])
@@ -61,7 +61,7 @@ def unembedding_residuals(judge: Judge, piece: Piece, element: Element) -> list[
     return found
 
 
-def _constant(side: Side, piece: Piece) -> tuple[Tensor, float] | None:
+def constant_of(side: Side, piece: Piece) -> tuple[Tensor, float] | None:
     """What is added to the logits of every token, b + β U, and the size of what that was summed from."""
     bias, norm = piece.readers[0].bias, piece.norm
     parts, sizes = [], []

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from symgauge.atomic import write_text
 from symgauge.checkpoints import open_checkpoint
+from symgauge.checkpoints.rows import Rows
 from symgauge.checkpoints.writing import TensorFile, copy_other_files, new_folder
 from symgauge.errors import InvalidFile
 from symgauge.folders.canonical_pieces import canonical_pieces
@@ -82,11 +83,10 @@ def compress_folder(
     ]
     with new_folder(Path(out)) as folder, TensorFile(folder / WEIGHTS, [*tensors, *rows]) as file, torch.no_grad():
 
-        def keep(name: str, tensor: Tensor) -> None:
+        def keep(name: str, tensor: Tensor | Rows) -> None:
             nonlocal kept_numbers, kept_bytes
-            file.add(name, tensor)
+            kept_bytes += file.add(name, tensor)
             kept_numbers += tensor.numel()
-            kept_bytes += tensor.numel() * tensor.element_size()
 
         done: set[str] = set()
         for fixed in shown(canonical_pieces(model, minor=True), model, progress):
@@ -99,7 +99,8 @@ def compress_folder(
                     keep(f"{layer}.rows.{j}", minor.rows.to(torch.int32))
             templates = Known(fixed.constant, fixed.minors).templates(blank)
             for name, tensor in as_stored(model, fixed.roles, dtype).items():
-                keep(name, tensor if name not in templates else tensor[templates[name] == FREE])
+                known = isinstance(tensor, Tensor) and name in templates
+                keep(name, tensor[templates[name] == FREE] if known else tensor)  # type: ignore[index]
                 done.add(name)
         for name in tensors.keys() - done:
             keep(name, model.checkpoint.stored(name))

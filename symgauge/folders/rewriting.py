@@ -15,6 +15,7 @@ from symgauge.atomic import write_text
 from symgauge.checkpoints import Checkpoint, StoredModel, open_checkpoint, stored_model
 from symgauge.checkpoints.files import weight_files
 from symgauge.checkpoints.names import is_parameter
+from symgauge.checkpoints.rows import Rows
 from symgauge.checkpoints.writing import TensorFile, copy_other_files, new_folder
 from symgauge.errors import InvalidInput
 from symgauge.folders.canonical_pieces import Fixed
@@ -51,15 +52,35 @@ def shown(pieces: Iterable[Fixed], model: StoredModel, progress: Progress | None
             progress(piece.name, min(1.0, (done + 1) / steps))
 
 
-def as_stored(model: StoredModel, roles: dict[str, Tensor], dtype: str = "") -> dict[str, Tensor]:
-    """The tensors that hold these roles, by the names, shapes and dtypes of the files that they go to."""
-    found = {}
-    for parameter, tensor in model.put(roles).items():
-        own = model.checkpoint.dtype(model.stored[parameter])
-        wanted = getattr(torch, dtype or (own if own in DTYPES else "float32"))
+def as_stored(model: StoredModel, roles: Mapping[str, Tensor | Rows], dtype: str = "") -> dict[str, Tensor | Rows]:
+    """The tensors that hold these roles, by the names, shapes and dtypes of the files that they go to.
+
+    Tables, and an unembedding as one (V, d_model), may be given by their rows, and are so again if they are stored so.
+    """
+    found: dict[str, Tensor | Rows] = {}
+    whole: dict[str, Tensor] = {}
+    for role, x in roles.items():
+        if isinstance(x, Tensor):
+            whole[role] = x
+        elif model.rows(role) is None:
+            whole[role] = x.whole().mT if role == "unembedding.weight" else x.whole()
+        else:
+            parameter = model.parameter_of(role)
+            found[target_name(model, parameter)] = x.map(_cast(_dtype(model, parameter, dtype)))
+    for parameter, tensor in model.put(whole).items():
         straight = keeps_names(model) and parameter in model.transposed
+        wanted = _dtype(model, parameter, dtype)
         found[target_name(model, parameter)] = (tensor.mT if straight else tensor).to(wanted)
     return found
+
+
+def _cast(dtype: torch.dtype) -> Callable[[Tensor], Tensor]:
+    return lambda x: x.to(dtype)
+
+
+def _dtype(model: StoredModel, parameter: str, chosen: str) -> torch.dtype:
+    own = model.checkpoint.dtype(model.stored[parameter])
+    return getattr(torch, chosen or (own if own in DTYPES else "float32"))
 
 
 def keeps_names(model: StoredModel) -> bool:
@@ -72,7 +93,7 @@ def target_name(model: StoredModel, parameter: str) -> str:
 
 
 @contextmanager
-def writing(model: StoredModel, out: Path) -> Iterator[Callable[[str, Tensor], None]]:
+def writing(model: StoredModel, out: Path) -> Iterator[Callable[[str, Tensor | Rows], None]]:
     """Yields what adds a tensor to a new folder with the files of the old one; what is not added stays as it is."""
     source = Path(model.checkpoint.source)
     place, parts = places(model)
@@ -82,7 +103,7 @@ def writing(model: StoredModel, out: Path) -> Iterator[Callable[[str, Tensor], N
             copy_other_files(source, folder)
         write_text(folder / "config.json", json.dumps(config_of(model), indent=2) + "\n")
 
-        def note(name: str, tensor: Tensor) -> None:
+        def note(name: str, tensor: Tensor | Rows) -> None:
             written.add(name)
             add(name, tensor)
 
@@ -92,16 +113,17 @@ def writing(model: StoredModel, out: Path) -> Iterator[Callable[[str, Tensor], N
 
 
 @contextmanager
-def written_parts(folder: Path, parts: list[str], place: Mapping[str, str]) -> Iterator[Callable[[str, Tensor], None]]:
+def written_parts(
+    folder: Path, parts: list[str], place: Mapping[str, str]
+) -> Iterator[Callable[[str, Tensor | Rows], None]]:
     """Yields what adds a tensor to the file that ``place`` names for it; several files get an index."""
     sizes: dict[str, int] = {}
     with ExitStack() as stack:
         names = {part: [name for name in place if place[name] == part] for part in parts}
         files = {part: stack.enter_context(TensorFile(folder / part, names[part])) for part in parts}
 
-        def add(name: str, tensor: Tensor) -> None:
-            files[place[name]].add(name, tensor)
-            sizes[name] = tensor.numel() * tensor.element_size()
+        def add(name: str, tensor: Tensor | Rows) -> None:
+            sizes[name] = files[place[name]].add(name, tensor)
 
         yield add
         for file in files.values():
