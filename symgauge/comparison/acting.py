@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from symgauge.algorithms import GaugeElement, apply
-from symgauge.comparison.element import Element
+from symgauge.comparison.element import INNER, Element
 from symgauge.comparison.heads import attention_of, into_roles
 from symgauge.comparison.neurons import feed_forward_of, neuron_roles
 from symgauge.comparison.pieces import Anatomy, Normal, Piece, bias_of, is_inside_head
@@ -27,10 +27,10 @@ def in_new_stream(x: Normal, piece: Piece, t: Tensor, orthogonal: bool) -> Norma
         roles[m.weight] = roles[m.weight] @ t
         if m.bias is not None:
             roles[m.bias] = roles[m.bias] @ t
-    for norm in piece.kept:
-        for role in (norm.gain, norm.offset):
-            if role is not None:
-                roles[role] = roles[role] @ t
+    for norm in piece.kept:  # where a gain stays, channels are renumbered at most, and a sign is no matter of the gain
+        roles[norm.gain] = roles[norm.gain] @ t.abs()
+        if norm.offset is not None:
+            roles[norm.offset] = roles[norm.offset] @ t
     return Normal(roles, x.scale)
 
 
@@ -56,6 +56,10 @@ def name_of(s: Attention | FeedForward | Mixture) -> str:
 def act(element: Element, x: Normal, piece: Piece, side: Side) -> Normal:
     """The parts of ``element`` that renumber and mix heads, neurons and experts of this piece."""
     roles = dict(x.roles)
+    if piece.name == "head" and INNER in element.tensors:
+        for role in (piece.readers[0].weight, bias_of(piece.readers[0])):
+            if role in roles:
+                roles[role] = roles[role][..., element.tensors[INNER]]
     for s in piece.sublayers:
         if isinstance(s, Attention):
             found = element.attention(name_of(s))

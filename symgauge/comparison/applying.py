@@ -11,8 +11,8 @@ from torch import Tensor
 
 from symgauge.checkpoints.rows import Rows
 from symgauge.comparison.acting import moved_by
-from symgauge.comparison.element import Element, kind_of, load_element
-from symgauge.comparison.pieces import Anatomy, Normal, Piece, anatomy, bias_of, normal
+from symgauge.comparison.element import INNER, Element, kind_of, load_element
+from symgauge.comparison.pieces import Anatomy, Normal, Piece, anatomy, bias_of, is_inside_head, normal
 from symgauge.comparison.sides import Side, side_of
 from symgauge.comparison.unembedding import ROLE, constant_of, is_unembedding
 from symgauge.comparison.unembedding import moved as moved_rows
@@ -93,6 +93,9 @@ def _moved_unembedding(side: Side, piece: Piece, parts: Anatomy, element: Elemen
     offset = None
     if norm is not None:
         through = _new_norm(side, norm, element)
+        if is_inside_head(piece) and INNER in element.tensors:
+            own = {role: x[element.tensors[INNER]] for role, x in through.items() if role not in element.tensors}
+            through |= own
         roles |= through
         gain, offset = through[norm.gain], None if norm.offset is None else through[norm.offset]
         by = torch.where(gain == 0, 0.0, 1 / torch.where(gain == 0, 1.0, gain))

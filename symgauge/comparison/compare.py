@@ -130,12 +130,12 @@ def _concluded(
     notes = (*(() if width is None else (width,)), *_notes(judge.a, judge.b, residuals))
     unties = judge.a.model.architecture.tied and not judge.b.model.architecture.tied
 
-    def made(verdict: Verdict, tensor: str | None, reason: str) -> Comparison:
+    def made(verdict: Verdict, tensor: str | None, reason: str, known: bool = True) -> Comparison:
         return Comparison(
             verdict,
             tensor,
             reason,
-            element if width is None else Element(),
+            element if known and width is None else Element(),
             tuple(residuals),
             ran,
             notes,
@@ -151,8 +151,9 @@ def _concluded(
     if broken is not None and ran is not None and seen and _all_seen(judge, element, residuals):
         same = f"both give the same logits to rounding ({ran.logits:.2g})"
         return made(
-            "equal", None, f"{same}, by none of the known symmetries: {broken.tensor} differs by {broken.value:.2g}"
-        )
+            "equal", None, f"{same}, by none of the known symmetries: {broken.tensor} differs by {broken.value:.2g}",
+            known=False,
+        )  # fmt: skip
     if broken is not None:
         found = diagnose(difference_of(judge, element, broken)) if broken.role in judge.b.graph.shapes else None
         sentence = "it belongs to no part that has a gauge" if found is None else found.reason

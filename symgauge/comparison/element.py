@@ -96,6 +96,10 @@ class Element:
         return max((float(torch.linalg.cond(x).max()) for x in matrices), default=1.0)
 
 
+INNER = "head.order"
+"""The part of an element that renumbers the channels behind a head's dense layer; a tied table has the stream's."""
+
+
 def kind_of(a: Architecture) -> dict[str, Any]:
     """What two models must share for an element of one to be one of the other; vocabularies may differ."""
     found = {name: getattr(a, name) for name in _KIND}

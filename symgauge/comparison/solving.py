@@ -11,7 +11,7 @@ from torch import Tensor
 from symgauge.algorithms import IllConditioned
 from symgauge.checkpoints.rows import Rows
 from symgauge.comparison.acting import act, feed_forwards, in_new_stream, moved_by, name_of, renumbered_experts
-from symgauge.comparison.element import Element
+from symgauge.comparison.element import INNER, Element
 from symgauge.comparison.heads import amplification, attention_of, solve_heads
 from symgauge.comparison.idle_neurons import with_sums, without_idle
 from symgauge.comparison.neurons import feed_forward_of, match_rows, solve_neurons
@@ -20,7 +20,7 @@ from symgauge.comparison.products import with_products
 from symgauge.comparison.residuals import Judge, Residual
 from symgauge.comparison.sides import Side
 from symgauge.comparison.stream import candidates, is_identity
-from symgauge.comparison.unembedding import folded, is_unembedding, unembedding_residuals, unseen_mean
+from symgauge.comparison.unembedding import folded, inner_order, is_unembedding, unembedding_residuals, unseen_mean
 from symgauge.model_graph import Attention, Mixture
 
 
@@ -32,7 +32,8 @@ def solve_stream(judge: Judge) -> tuple[Tensor, list[Residual]]:
     ins = [_tables(side, anatomy) for side in (a, b)]
     outs = _ends(judge)
     best: tuple[int, float, Tensor, list[Residual]] | None = None
-    for t in candidates(anatomy, ([*ins[0].values()], [*ins[1].values()]), outs):
+    signed = a.architecture.norm == "rms"
+    for t in candidates(anatomy, ([*ins[0].values()], [*ins[1].values()]), outs, signed=signed):
         found = _table_residuals(judge, ins[0], ins[1], t)
         far = found if outs is None else [*found, _end_residual(judge, outs, t)]
         score = sum(r.level == "unexplained" for r in far), sum(r.value for r in far)
@@ -122,6 +123,8 @@ def solve_piece(judge: Judge, piece: Piece, element: Element) -> list[Residual]:
     if is_unembedding(piece):
         note_norms(judge, piece, element)
         return unembedding_residuals(judge, piece, element)
+    if piece.name == "head" and (order := inner_order(judge)) is not None:
+        element.tensors[INNER] = order
     own = normal(judge.a, piece, anatomy)
     mine, theirs = (
         in_new_stream(own, piece, element.tensors["stream"], anatomy.stream != "any"),
@@ -141,7 +144,7 @@ def note_norms(judge: Judge, piece: Piece, element: Element) -> None:
     norms += [
         n for s in piece.sublayers if isinstance(s, Attention) for n in (s.query_norm, s.key_norm) if n is not None
     ]
-    still = is_identity(element.tensors["stream"])
+    still = is_identity(element.tensors["stream"]) and INNER not in element.tensors
     for role in [r for n in norms for r in (n.gain, n.offset) if r is not None]:
         mine, theirs = judge.a.read(role), judge.b.read(role)
         if not (still and torch.equal(mine, theirs)):

@@ -16,13 +16,14 @@ from symgauge.comparison.pieces import Anatomy
 
 
 def candidates(
-    anatomy: Anatomy, ins: tuple[Sequence[Rows], Sequence[Rows]], outs: tuple[Rows, Rows] | None
+    anatomy: Anatomy, ins: tuple[Sequence[Rows], Sequence[Rows]], outs: tuple[Rows, Rows] | None, *, signed: bool
 ) -> Iterator[Tensor]:
     """Maps T (d, d) of the stream, from what writes it and what reads it: rows (…, d), on which T acts from the right.
 
     ``ins`` are the tables of both models, ``outs`` their unembeddings, gains folded in, if the stream reaches these.
     The identity comes first; then least squares on the tables, on the unembeddings, and on both, within the maps that
-    the architecture allows: orthogonal ones by Procrustes (Schönemann, Psychometrika 31, 1966).
+    the architecture allows: orthogonal ones by Procrustes (Schönemann, Psychometrika 31, 1966). Where gains stay,
+    channels are renumbered at most, and ``signed`` says whether one may be negated too, as RMSNorm lets it.
     """
     d = ins[0][0].shape[-1]
     yield torch.eye(d, dtype=torch.float64)
@@ -38,7 +39,7 @@ def candidates(
         products.append(sum(p / torch.linalg.matrix_norm(p).clamp_min(1e-300) for p in products))
     for product in products:
         if anatomy.stream is None:
-            yield _permutation(product, ins)
+            yield _permutation(product, ins, signed)
             continue
         if anatomy.stream == "fixing":
             # Along **1** the map is the identity: LayerNorm takes the mean of these channels.
@@ -58,12 +59,13 @@ def _general(ins: tuple[Sequence[Rows], Sequence[Rows]], outs: tuple[Rows, Rows]
     return tidied(solve_pair(one, two)[0, 0])
 
 
-def _permutation(product: Tensor, ins: tuple[Sequence[Rows], Sequence[Rows]]) -> Tensor:
-    """The renumbering of channels that brings the tables nearest."""
+def _permutation(product: Tensor, ins: tuple[Sequence[Rows], Sequence[Rows]], signed: bool) -> Tensor:
+    """The renumbering of channels, with signs if they may have some, that brings the tables nearest."""
     sizes = [_summed(x.total(lambda block: block.square().sum(0)) for x in side) for side in ins]
-    cost = sizes[0].unsqueeze(-1) + sizes[1] - 2 * product
+    signs = torch.where(product < 0, -1.0, 1.0).double() if signed else torch.ones_like(product)
+    cost = sizes[0].unsqueeze(-1) + sizes[1] - 2 * signs * product
     order = torch.from_numpy(assignment(cost.numpy()))
-    return torch.eye(len(order), dtype=torch.float64)[:, torch.argsort(order)]
+    return signs * torch.eye(len(order), dtype=torch.float64)[:, torch.argsort(order)]
 
 
 def tidied(matrix: Tensor, tolerance: float = 1e-4) -> Tensor:

@@ -8,9 +8,10 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from symgauge.algorithms.assignment import assignment
 from symgauge.checkpoints.rows import Rows
 from symgauge.comparison.acting import in_new_stream
-from symgauge.comparison.element import Element
+from symgauge.comparison.element import INNER, Element
 from symgauge.comparison.pieces import Piece, bias_of, is_inside_head, normal
 from symgauge.comparison.residuals import Judge, Residual
 from symgauge.comparison.sides import Side
@@ -38,10 +39,26 @@ def folded(side: Side, piece: Piece, *, centred: bool = True) -> Rows:
 def moved(side: Side, piece: Piece, element: Element, orthogonal: bool, *, centred: bool = True) -> Rows:
     """The same after the element acted."""
     own, t = folded(side, piece, centred=centred), element.tensors["stream"]
-    if is_inside_head(piece) or is_identity(t):
+    if is_inside_head(piece):
+        order = element.tensors.get(INNER)
+        return own if order is None else own.map(lambda x: x[:, order]).settled()
+    if is_identity(t):
         return own
     inverse = t.mT if orthogonal else torch.linalg.inv(t)
     return own.map(lambda x: x @ inverse.mT).settled()
+
+
+def inner_order(judge: Judge) -> Tensor | None:
+    """The order (d_model,) of A's channels behind the head's dense layer that brings the unembeddings nearest; None
+    where there is no such layer, or the order is the same."""
+    piece = judge.anatomy.pieces[-1]
+    if not (is_unembedding(piece) and is_inside_head(piece)):
+        return None
+    one, two = (folded(side, piece) for side in (judge.a, judge.b))
+    sizes = [x.total(lambda block: block.square().sum(0)) for x in (one, two)]
+    found = assignment((sizes[1].unsqueeze(-1) + sizes[0] - 2 * two.gram(one)).numpy())
+    order = torch.from_numpy(found)
+    return None if torch.equal(order, torch.arange(len(order))) else order
 
 
 def unembedding_residuals(judge: Judge, piece: Piece, element: Element) -> list[Residual]:

@@ -6,6 +6,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from symgauge.comparison import compare
+from symgauge.comparison.applying import apply_element
+from symgauge.comparison.element import save_element
 from symgauge.errors import InvalidInput
 from symgauge.folders import canonicalize_folder
 from symgauge.models.huggingface import tiny
@@ -72,6 +75,18 @@ def test_every_family_keeps_its_function_and_loads(model_type, form, tmp_path):
     assert difference(*logits) < 1e-7  # some modules hold numbers in float32
     changed = dict(before.named_parameters())
     assert any(not torch.equal(changed[n], p) for n, p in after.named_parameters())
+
+
+@pytest.mark.parametrize("model_type", model_types())
+def test_the_element_that_takes_a_model_to_its_form_is_found(model_type, tmp_path):
+    tiny(model_type, 2).save_pretrained(tmp_path / "A")
+    canonicalize_folder(tmp_path / "A", tmp_path / "C")
+    found = compare(tmp_path / "A", tmp_path / "C")
+    assert found.verdict == "equal", str(found)
+    assert "all tensors agree" in found.reason
+    save_element(found.element, tmp_path / "G", {"untie": found.unties})
+    apply_element(tmp_path / "A", tmp_path / "G", tmp_path / "M")
+    assert "all tensors agree" in compare(tmp_path / "C", tmp_path / "M").reason
 
 
 def test_parts_names_dtypes_and_other_files_stay(tmp_path):
