@@ -3,8 +3,8 @@ neurons and experts in order."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -12,11 +12,13 @@ from torch import Tensor
 from symgauge.algorithms import FeedForwardParameters, IllConditioned, NonGeneric, canonicalize
 from symgauge.algorithms.minors import Minor
 from symgauge.checkpoints import StoredModel
+from symgauge.checkpoints.rows import Rows
 from symgauge.comparison.acting import feed_forwards, name_of, renumbered_experts
 from symgauge.comparison.heads import attention_of, into_roles
 from symgauge.comparison.neurons import feed_forward_of, neuron_roles
-from symgauge.comparison.pieces import Piece, anatomy
+from symgauge.comparison.pieces import Piece, anatomy, is_inside_head
 from symgauge.comparison.sides import Side
+from symgauge.comparison.unembedding import ROLE, is_unembedding
 from symgauge.errors import InvalidInput
 from symgauge.folders.stream_basis import Basis, fixed_basis
 from symgauge.model_graph import Attention, LatentAttention, Mixture
@@ -33,7 +35,8 @@ class Fixed:
     """
 
     name: str
-    roles: Roles
+    roles: Mapping[str, Tensor | Rows]
+    """Tables, and a head of its own as one (V, d_model), by their rows."""
     constant: dict[str, float] = field(default_factory=dict)
     minors: dict[str, tuple[Minor, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -60,32 +63,31 @@ class _Canonical:
         tables = self.tables()
         basis = self.basis(tables)
         name = "tables" if tables else "stream"
-        moved = {role: x @ basis.map for role, x in tables.items()}
+        moved = {role: x.map(lambda block: block @ basis.map) for role, x in tables.items()}
         del tables
         yield Fixed(name, moved, notes=(f"basis of the stream: {basis.what}", *basis.notes))
-        del moved
         for piece in self.anatomy.pieces:
-            yield self.piece(piece, basis)
+            yield self.unembedding(piece, basis) if is_unembedding(piece) else self.piece(piece, basis)
 
-    def tables(self) -> Roles:
+    def tables(self) -> dict[str, Rows]:
         """Without means that no LayerNorm lets through; constants of positions and types with the tokens."""
-        found = {role: self.side.read(role) for role in self.anatomy.tables}
         # What a tied head reads of the token table is seen.
         centred = self.anatomy.centred - ({"token_table"} if self.side.graph.tied else set())
-        found = {role: x - x.mean(-1, keepdim=True) if role in centred else x for role, x in found.items()}
+        found = {role: self.side.rows(role) for role in self.anatomy.tables}
+        found = {role: (x.map(_without_mean) if role in centred else x).settled() for role, x in found.items()}
         if "token_table" in found and not self.side.graph.tied and self.side.architecture.embedding_scale == 1:
-            for role in found.keys() - {"token_table"}:
-                mean = found[role].mean(0)
-                found[role] = found[role] - mean
-                found["token_table"] = found["token_table"] + mean
+            for role in [r for r in found if r != "token_table"]:
+                mean = found[role].column_mean()
+                found[role] = found[role].map(lambda x, m=mean: x - m).settled()  # type: ignore[misc]
+                found["token_table"] = found["token_table"].map(lambda x, m=mean: x + m).settled()  # type: ignore[misc]
         return found
 
-    def basis(self, tables: Roles) -> Basis:
+    def basis(self, tables: dict[str, Rows]) -> Basis:
         if "token_table" not in tables:
             eye = torch.eye(self.side.architecture.d_model, dtype=torch.float64)
             return Basis(eye, eye, "as it was: there is no token table")
         own_head = self.side.graph.head is not None and not self.side.graph.tied
-        unembedding = self.side.read("unembedding.weight") if own_head and self.anatomy.stream == "any" else None
+        unembedding = self.side.read(ROLE) if own_head and self.anatomy.stream == "any" else None
         return fixed_basis(self.side, self.anatomy, tables["token_table"], unembedding)
 
     def piece(self, piece: Piece, basis: Basis) -> Fixed:
@@ -111,8 +113,32 @@ class _Canonical:
         roles |= {role: torch.full_like(roles[role], value) for role, value in constant.items()}
         return Fixed(piece.name, roles, constant, minors, tuple(f"{piece.name}: {n}" for n in notes), rounding)
 
-    def fold(self, piece: Piece, roles: Roles, constant: dict[str, float]) -> None:
-        """Gain and offset into what reads the norm; writers without the mean that LayerNorm does not see."""
+    def unembedding(self, piece: Piece, basis: Basis) -> Fixed:
+        """The same for a head of its own, by its rows (V, d_model)."""
+        (head,), rows = piece.readers, self.side.rows(ROLE)
+        roles = {r: self.side.read(r) for r in piece.roles if r not in (*self.anatomy.tables, ROLE)}
+        constant: dict[str, float] = {}
+        norm, rest = piece.norm, replace(piece, readers=())
+        offset = None if norm is None or norm.offset is None else roles[norm.offset]
+        if offset is not None and head.bias is not None:
+            roles[head.bias] = roles[head.bias] + rows.per_row(lambda x: x @ offset)
+        if norm is not None:
+            gain = roles[norm.gain]
+            self.fold(rest, roles, constant, into_biases=head.bias is not None)
+            rows = rows.map(lambda x: x * gain)
+            if norm.kind == "layer" and (offset is None or head.bias is not None):
+                rows = rows.map(_without_mean)
+        self.turn(rest, roles, basis)
+        if not basis.is_identity and not is_inside_head(piece):
+            rows = rows.map(lambda x: x @ basis.inverse.mT)
+        roles |= {role: torch.full_like(roles[role], value) for role, value in constant.items()}
+        return Fixed(piece.name, {**roles, ROLE: rows}, constant)
+
+    def fold(self, piece: Piece, roles: Roles, constant: dict[str, float], into_biases: bool | None = None) -> None:
+        """Gain and offset into what reads the norm; writers without the mean that LayerNorm does not see.
+
+        ``into_biases``: whether all readers have biases, where some are not among those of ``piece``.
+        """
         for m in piece.writers:
             for role in (m.weight, m.bias):
                 if role is not None and role in self.anatomy.centred:
@@ -122,7 +148,8 @@ class _Canonical:
             return
         gain = roles[norm.gain]
         offset = None if norm.offset is None else roles[norm.offset]
-        into_biases = all(m.bias is not None for m in piece.readers)
+        if into_biases is None:
+            into_biases = all(m.bias is not None for m in piece.readers)
         if offset is not None and not into_biases and bool((gain == 0).any()):
             raise NonGeneric(
                 f"{self.side.name(norm.gain)} has a gain of 0 beside an offset that no bias of its readers can take "
@@ -146,9 +173,8 @@ class _Canonical:
     def turn(self, piece: Piece, roles: Roles, basis: Basis) -> None:
         if basis.is_identity:
             return
-        head = self.side.graph.head
         # The norm behind a head's dense layer is not of the stream, but a tied table has the stream's order there.
-        inside = piece.norm is not None and head is not None and piece.norm == head.transform_norm
+        head, inside = self.side.graph.head, is_inside_head(piece)
         for m in piece.readers:
             if m.weight in roles and not inside:
                 roles[m.weight] = basis.inverse @ roles[m.weight]
@@ -198,6 +224,10 @@ class _Canonical:
         if experts.groups == 1:
             sizes = torch.linalg.vector_norm(roles[s.router.weight], dim=0)
             roles |= renumbered_experts(roles, s, sizes.argsort(descending=True, stable=True))
+
+
+def _without_mean(x: Tensor) -> Tensor:
+    return x - x.mean(-1, keepdim=True)
 
 
 def ordered(p: FeedForwardParameters) -> FeedForwardParameters:
