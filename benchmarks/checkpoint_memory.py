@@ -146,8 +146,8 @@ def page(data: dict[str, Any]) -> str:
         "# Memory of the commands on checkpoints",
         "Peak resident memory of one process, on LLaMA folders in bfloat16 with the proportions of LLaMA-2-7B (width "
         "4,096) and few layers. Arithmetic is float64, so that a number read takes four times the memory of one "
-        "stored. What counts is the larger of a layer and the tables, which compare reads a block of rows at a time "
-        "and other commands whole, and not how many layers there are.",
+        "stored. What counts is the larger of a layer and the tables, which are read a block of rows at a "
+        "time (by expand whole), and not how many layers there are.",
         md.table(["command", "width", "layers", "tokens", "one layer", "folder", "peak"], rows, right=[*range(1, 7)]),
         f"Made by {md.code(data['command'])} on {data['date']}; {machine}.",
     )
