@@ -23,7 +23,7 @@ def candidates(
     ``ins`` are the tables of both models, ``outs`` their unembeddings, gains folded in, if the stream reaches these.
     The identity comes first; then least squares on the tables, on the unembeddings, and on both, within the maps that
     the architecture allows: orthogonal ones by Procrustes (Schönemann, Psychometrika 31, 1966). Where gains stay,
-    channels are renumbered at most, and ``signed`` says whether one may be negated too, as RMSNorm lets it.
+    channels are renumbered at most, and ``signed`` says whether one may be negated alone, as RMSNorm lets it.
     """
     d = ins[0][0].shape[-1]
     yield torch.eye(d, dtype=torch.float64)
@@ -40,6 +40,8 @@ def candidates(
     for product in products:
         if anatomy.stream is None:
             yield _permutation(product, ins, signed)
+            if not signed:  # LayerNorm lets all channels be negated at once
+                yield -_permutation(-product, ins, signed)
             continue
         if anatomy.stream == "fixing":
             # Along **1** the map is the identity: LayerNorm takes the mean of these channels.

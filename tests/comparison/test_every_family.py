@@ -1,0 +1,47 @@
+"""A model and its image under any element of any known family are one function, and are said to be."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+
+from symgauge.checkpoints import StoredModel, open_checkpoint, stored_model
+from symgauge.comparison import compare
+from symgauge.models.huggingface import tiny
+from symgauge.symmetries.finding import finite_families
+from symgauge.symmetries.group import families
+
+UNTOLD = {"unused-token-types"}
+"""What is no symmetry of a model that may be fed token types."""
+
+
+def images(model: StoredModel) -> Iterator[tuple[str, Mapping[str, Tensor]]]:
+    a, graph = model.architecture, model.graph
+    roles = {role: model.roles[role] for role in model.parts}
+    for family in (*families(a), *(kind() for kind in finite_families() if kind().applies(a))):
+        element = family.sample(a, graph, torch.Generator().manual_seed(11))
+        moved = {**roles, **family.act(a, graph, roles, element)}  # type: ignore[arg-type]
+        if family.name not in UNTOLD and any(not torch.equal(moved[role], roles[role]) for role in roles):
+            yield family.name, {role: x for role, x in moved.items() if role in model.parts}
+
+
+def stored(model: StoredModel, roles: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    tensors = {name: model.checkpoint.stored(name) for name in model.checkpoint}
+    for parameter, x in model.put(roles).items():
+        tensors[model.stored[parameter]] = (x.mT if parameter in model.transposed else x).contiguous()
+    return tensors
+
+
+@pytest.mark.parametrize("model_type", ["bloom", "gemma2", "bert", "gpt2", "qwen2", "olmo2", "mixtral"])
+def test_images_are_equal(model_type):
+    module = tiny(model_type, 2).double()
+    model = stored_model(open_checkpoint(module))
+    seen = []
+    for name, roles in images(model):
+        found = compare(module, replace(open_checkpoint(stored(model, roles)), config=model.checkpoint.config))
+        assert found.verdict == "equal", f"{name}: {found}"
+        seen.append(name)
+    assert len(seen) >= 5
+    assert "stream-permutation" in seen
