@@ -21,11 +21,13 @@ from symgauge.comparison.scene import Scene, difference_of, scene_of
 from symgauge.comparison.sides import Side, two_sides
 from symgauge.comparison.solving import solve
 from symgauge.comparison.undescribed import compare_by_name
-from symgauge.errors import InvalidInput, UnsupportedModel
+from symgauge.errors import InvalidInput, Undecided, UnsupportedModel
 from symgauge.exact.probes import Inputs
 from symgauge.exact.result import Output
 
 Source = str | Path | nn.Module | Mapping[str, Tensor] | Checkpoint
+_LARGE = 0.3
+"""Share of a tensor: that so much of it differs and no logit shows it is doubtful; less may drown in rounding."""
 _LADDER = 2 * 10**8
 """Parameters up to which the element's action is repeated at two precisions without being asked."""
 
@@ -52,7 +54,7 @@ def compare(
 
     Raises :class:`InvalidInput` for what is no checkpoint, has entries that are not finite, or has another
     architecture; :class:`Undecided` where tensors differ of a model that no family describes, and running the two does
-    not settle what that means.
+    not settle what that means, or where rounded models differ in a tensor and not in what they compute.
 
     Example:
         >>> import symgauge
@@ -154,6 +156,12 @@ def _concluded(
             "equal", None, f"{same}, by none of the known symmetries: {broken.tensor} differs by {broken.value:.2g}",
             known=False,
         )  # fmt: skip
+    if broken is not None and ran is not None and drawn and not computed and _drowned(judge, element, residuals, ran):
+        raise Undecided(
+            f"{broken.tensor} differs by {broken.value:.2g} of its size, and no known symmetry explains it; but the "
+            f"logits differ by {ran.logits:.2g}, no more than the rounding of other tensors causes ({ran.noise:.2g}), "
+            "so it may be a symmetry that is not known here: compare the two as they were before they were rounded"
+        )
     if broken is not None:
         found = diagnose(difference_of(judge, element, broken)) if broken.role in judge.b.graph.shapes else None
         sentence = "it belongs to no part that has a gauge" if found is None else found.reason
@@ -170,6 +178,12 @@ def _concluded(
         return made("equal-to-stored-precision", None, f"all tensors agree to the noise of {lowest.precision}: {most}")
     worst = max(residuals, key=lambda r: r.value / r.exact)
     return made("equal", None, f"all tensors agree to rounding, {worst.value:.2g} of {worst.tensor} at most")
+
+
+def _drowned(judge: Judge, element: Element, residuals: list[Residual], ran: FunctionCheck) -> bool:
+    """Whether tensors differ in much of what they hold, and the logits by no more than the rounding of others."""
+    large = all(r.value > _LARGE for r in residuals if r.level == "unexplained")
+    return ran.noise is not None and ran.logits <= ran.noise and large and _all_seen(judge, element, residuals)
 
 
 def _all_seen(judge: Judge, element: Element, residuals: list[Residual]) -> bool:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from symgauge.checkpoints import StoredModel, open_checkpoint, stored_model
 from symgauge.comparison import compare
+from symgauge.errors import Undecided
 from symgauge.models.huggingface import tiny
 from symgauge.symmetries.finding import finite_families
 from symgauge.symmetries.group import families
@@ -32,6 +33,23 @@ def stored(model: StoredModel, roles: Mapping[str, Tensor]) -> dict[str, Tensor]
     for parameter, x in model.put(roles).items():
         tensors[model.stored[parameter]] = (x.mT if parameter in model.transposed else x).contiguous()
     return tensors
+
+
+def test_what_rounding_drowns_is_undecided():
+    """Gains of normed queries and keys over all heads trade factors that compare does not solve."""
+    module = tiny("olmo2", 2).double()
+    model = stored_model(open_checkpoint(module))
+    other = stored(model, dict(images(model))["qk-norm-gain"])
+    rounded = {name: x.to(torch.bfloat16) for name, x in other.items()}
+    with pytest.raises(Undecided, match="before they were rounded"):
+        compare(module, replace(open_checkpoint(rounded), config=model.checkpoint.config))
+    name = "model.layers.0.self_attn.q_norm.weight"
+    rounded = {
+        n: x.to(torch.bfloat16) for n, x in model.checkpoint.tensors.items() for x in [model.checkpoint.stored(n)]
+    }
+    rounded[name] = rounded[name] * 2
+    found = compare(module, replace(open_checkpoint(rounded), config=model.checkpoint.config))
+    assert (found.verdict, found.tensor) == ("different", name)
 
 
 @pytest.mark.parametrize("model_type", ["bloom", "gemma2", "bert", "gpt2", "qwen2", "olmo2", "mixtral"])
