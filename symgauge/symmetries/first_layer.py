@@ -117,8 +117,11 @@ def _few_tokens_for_a_stream_read_once(a: Architecture) -> bool:
     once = a.placement.startswith("parallel") or (a.placement == "pre" and not network)
     if not _tables_alone(a) or a.norm == "none" or a.final_norm or a.layers > 1 or a.tied or not once:
         return False
-    each = a.d_model - a.epsilon_is_zero - (a.norm == "layer")
-    return a.vocabulary * each < 2 * a.d_model**2 + _network(a)
+    directions = a.d_model - (a.norm == "layer")
+    # Tokens enough to hold the two matrices apart may still leave a quadratic form and the size of ε.
+    if a.vocabulary < directions * (directions + 1) // 2 + (not a.epsilon_is_zero):
+        return True
+    return a.vocabulary * (directions - a.epsilon_is_zero) < 2 * a.d_model**2 + _network(a)
 
 
 def _network(a: Architecture) -> int:
