@@ -142,7 +142,12 @@ def _keeps_the_parameter(m: Layer, x: Tensor) -> Tensor:
     return F.linear(x, last[0] if last else m.a.weight)
 
 
-@pytest.mark.parametrize("keep", [_keeps_a_product, _keeps_the_parameter])
+def _keeps_the_input(m: Layer, x: Tensor) -> Tensor:
+    last, m.kept = m.kept, x
+    return m.a(x) + 0 * (x if last is None else last[:1]).sum()
+
+
+@pytest.mark.parametrize("keep", [_keeps_a_product, _keeps_the_parameter, _keeps_the_input])
 def test_a_value_that_is_kept_from_an_earlier_call_is_named(keep: Callable[[Layer, Tensor], Tensor]) -> None:
     with pytest.raises(UnsupportedOperation, match="computed in an earlier call is used again"):
         symgauge.dimension(Layer(keep, kept=None), V(2, 3))
