@@ -50,6 +50,9 @@ EDGES: dict[str, tuple[tuple[int, int, int, int], dict[str, Any], str]] = {
     "a stream that one norm reads, tokens as many as a form's entries": (
         (3, 1, 1, 1), {"norm": "rms", "vocabulary": 6}, "too few to hold a stream"),
     "a stream that one norm reads, tokens for the form and ε": ((3, 1, 1, 1), {"norm": "rms", "vocabulary": 7}, ""),
+    "positions leave a form of three of five directions": (
+        (5, 2, 3, 2), {"norm": "rms", "vocabulary": 6, "position_table": True}, "too few to hold a stream"),
+    "and tokens hold it": ((5, 2, 3, 2), {"norm": "rms", "vocabulary": 7, "position_table": True}, ""),
     "a stream that a norm behind the layer reads": (
         (3, 1, 1, 1), {"norm": "rms", "vocabulary": 6, "placement": "post"}, ""),
     "three channels of a LayerNorm before a tied table": (
