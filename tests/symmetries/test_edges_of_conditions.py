@@ -53,6 +53,8 @@ EDGES: dict[str, tuple[tuple[int, int, int, int], dict[str, Any], str]] = {
     "positions leave a form of three of five directions": (
         (5, 2, 3, 2), {"norm": "rms", "vocabulary": 6, "position_table": True}, "too few to hold a stream"),
     "and tokens hold it": ((5, 2, 3, 2), {"norm": "rms", "vocabulary": 7, "position_table": True}, ""),
+    "an offset that attention alone brings to the head": (
+        (3, 1, 1, 1), {"norm": "layer", "norm_offset": True, "head_bias": True, "vocabulary": 13}, "reaches the head"),
     "a rectified activation of no neurons": ((2, 1, 1, 1), {"activation": "relu", "vocabulary": 0}, ""),
     "a stream that a norm behind the layer reads": (
         (3, 1, 1, 1), {"norm": "rms", "vocabulary": 6, "placement": "post"}, ""),
