@@ -179,3 +179,9 @@ def test_every_bit_of_an_argument_reaches_every_bit_of_its_hash() -> None:
         share = changed.double().mean(0)
         assert float(share.min()) > 0.3
         assert float(share.max()) < 0.7
+
+
+@pytest.mark.parametrize("n", [P, (P - 1) // 2])
+def test_nothing_is_divided_by_a_multiple_of_either_prime(n: int) -> None:
+    with pytest.raises(ZeroDivisionError, match="division by"):
+        FIELD.divide(FIELD.lift(torch.ones(1)), n)
