@@ -18,7 +18,8 @@ def private_copy(module: nn.Module) -> nn.Module:
     The flags are set without calling ``eval()``, which some modules (merged adapters) take for an order to merge.
 
     Raises:
-        InvalidInput: the module is compiled TorchScript, is not initialised yet, or cannot be copied.
+        InvalidInput: the module is compiled TorchScript, is not initialised yet, cannot be copied, or holds a tensor
+            that overlaps with a parameter in memory without being a part of it.
     """
     module = getattr(module, "_orig_mod", module)  # what torch.compile wraps
     for name, part in module.named_modules():
@@ -37,15 +38,17 @@ def private_copy(module: nn.Module) -> nn.Module:
             raise InvalidInput(f"{name!r} is on the meta device and holds no numbers; give a module with weights")
     # Tensors that came out of a computation cannot be copied by torch; they stay marked by requiring gradients.
     memo: dict[int, Any] = {}
-    homes: dict[int, tuple[Tensor, Tensor]] = {}
+    homes: dict[int, list[tuple[Tensor, Tensor]]] = {}
     for parameter in module.parameters():
         if type(parameter) is nn.Parameter and parameter.is_floating_point():
             twin_of = nn.Parameter(parameter.detach().double().clone(), requires_grad=parameter.requires_grad)
             memo[id(parameter)] = twin_of
-            homes[parameter.untyped_storage().data_ptr()] = (parameter, twin_of)
+            homes.setdefault(_address(parameter), []).append((parameter, twin_of))
     for tensor in _held_tensors(module):
-        home = homes.get(_address(tensor))
-        if id(tensor) in memo or (home is None and tensor.is_leaf):
+        if id(tensor) in memo:
+            continue
+        home = _home(tensor, homes.get(_address(tensor), []))
+        if home is None and tensor.is_leaf:
             continue
         if home is not None and home[0].stride() == home[1].stride() and tensor.dtype == home[0].dtype:
             # A view of a parameter, kept by hand, stays one.
@@ -68,6 +71,29 @@ def private_copy(module: nn.Module) -> nn.Module:
 
 def _address(x: Tensor) -> int:
     return 0 if x.is_sparse or x.is_meta else x.untyped_storage().data_ptr()
+
+
+def _home(x: Tensor, homes: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor] | None:
+    """The parameter that a tensor is a part of, and its twin; ``homes`` are those that share its memory."""
+    own = _span(x)
+    for parameter, twin in homes:
+        span = _span(parameter)
+        if not own or (span.start <= own.start and own.stop <= span.stop):
+            return parameter, twin
+        if max(own.start, span.start) < min(own.stop, span.stop):
+            raise InvalidInput(
+                f"a tensor of shape {tuple(x.shape)} that the module holds shares the memory of a parameter of shape "
+                f"{tuple(parameter.shape)} without being a part of it; register it, or compute it from the parameter "
+                "in every call"
+            )
+    return None
+
+
+def _span(x: Tensor) -> range:
+    """Places in memory, in bytes, from a tensor's first entry to its last."""
+    last = sum((n - 1) * step for n, step in zip(x.shape, x.stride(), strict=True))
+    start = x.storage_offset()
+    return range(start * x.element_size(), (start + last + 1) * x.element_size() if x.numel() else 0)
 
 
 def _called(module: nn.Module, name: str) -> str:

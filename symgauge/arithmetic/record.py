@@ -44,8 +44,8 @@ class Sides:
     first: Tensor
     """The distances of the first run."""
     moves: bool = False
-    """Whether they depend on the input; a threshold of parameters alone is a piece of parameter "
-    "space, not of inputs."""
+    """Whether they depend on the input; a threshold of parameters alone is a piece of parameter
+    space, not of inputs."""
     ordered: bool = False
     """Whether one side is the only one there can be (the distance between the last chosen and the first not chosen)."""
     guard: bool = False
@@ -156,7 +156,7 @@ class Record(Watcher):
     def _flipped(self, there: Tensor, axis: int, stuck: Tensor) -> Tensor:
         """Which inputs of the batch have a stuck unit there."""
         nothing = torch.zeros(self.batch, dtype=torch.bool)
-        if not self.batch or len(there) % self.batch or there.dim() < axis + 2 or there.shape[axis + 1] != len(stuck):
+        if len(there) % self.batch or there.dim() < axis + 2 or there.shape[axis + 1] != len(stuck):
             return nothing
         units = there.movedim(axis + 1, -1)[..., stuck]
         return units.reshape(self.batch, -1).any(1)

@@ -115,10 +115,16 @@ def _few_tokens_for_a_stream_read_once(a: Architecture) -> bool:
     """Whether the only norms are a first layer's: then any matrix may act on the stream, and on what they hand on."""
     network = a.d_ff > 0 or a.experts is not None
     once = a.placement.startswith("parallel") or (a.placement == "pre" and not network)
-    if not _tables_alone(a) or a.norm == "none" or a.final_norm or a.layers > 1 or a.tied or not once:
+    if not a.is_model or a.norm == "none" or a.final_norm or a.layers > 1 or a.tied or not once:
         return False
-    each = a.d_model - a.epsilon_is_zero - (a.norm == "layer")
-    return a.vocabulary * each < 2 * a.d_model**2 + _network(a)
+    directions = a.d_model - (a.norm == "layer")
+    few = a.vocabulary * (directions - a.epsilon_is_zero) < 2 * a.d_model**2 + _network(a)
+    # Tokens that hold the two matrices apart may leave a quadratic form and the size of ε. Positions hold what lies
+    # along their differences.
+    held = a.context - 1 if a.position_table else 0
+    size = max(0, directions - held)
+    form = a.vocabulary < size * (size + 1) // 2 + (not a.epsilon_is_zero)
+    return form or (few and not a.position_table)
 
 
 def _network(a: Architecture) -> int:

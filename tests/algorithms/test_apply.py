@@ -19,8 +19,9 @@ from symgauge.algorithms import (
     random_attention,
     random_element,
 )
+from symgauge.algorithms.channels import blocks
 from symgauge.errors import InvalidInput
-from tests.algorithms.cases import BIASES, KINDS, apart, change, layer
+from tests.algorithms.cases import BIASES, KINDS, TWINS, apart, change, layer
 
 DTYPES = (torch.float64, torch.float32)
 
@@ -113,6 +114,8 @@ def _spoilt(e: GaugeElement, name: str, value: object) -> GaugeElement:
         ("rotary", "query_key", torch.arange(72, dtype=torch.float64).reshape(2, 6, 6), "commute"),
         ("rotary", "key_shift", torch.ones(2, 6, dtype=torch.float64), "seen"),
         ("plain", "key_shift", torch.ones(3, 2, dtype=torch.float64), "key bias"),
+        ("biases", "key_shift", torch.ones(2, 2, dtype=torch.float64), "'key_shift' must be"),
+        ("biases", "value_shift", torch.ones(2, 3, dtype=torch.float64), "'value_shift' must be"),
         ("no output bias", "value_shift", torch.ones(2, 2, dtype=torch.float64), "output biases"),
     ],
 )
@@ -141,3 +144,9 @@ def test_parameters_that_do_not_fit_are_refused() -> None:
         p.map(torch.Tensor.half)
     with pytest.raises(InvalidInput, match="finite"):
         apply(p.replace(key=p.key * float("inf")), identity_element(p))
+
+
+def test_planes_turn_one_way_or_the_other_and_channels_do_not() -> None:
+    for each in blocks(TWINS, 13, torch.device("cpu")):
+        assert bool((each.signs.abs() == 1).all())
+        assert each.complex or bool((each.signs == 1).all())

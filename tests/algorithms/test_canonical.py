@@ -157,9 +157,12 @@ def test_columns_turn_by_rounding_over_their_distance_to_others() -> None:
     singular = torch.tensor([[[7.0, 3.0, 2.5]]], dtype=torch.float64)
     nothing = torch.zeros(1, 1, 3, 3, dtype=torch.float64)
     scale = torch.tensor([[11.0]], dtype=torch.float64)
-    found = Balanced(nothing, nothing, nothing, singular, scale).column_errors(1e-3)
+    form = Balanced(nothing, nothing, nothing, singular, scale)
     expected = 1e-3 * 3**0.5 * 11 / torch.tensor([[[4.0, 0.5, 0.5]]], dtype=torch.float64)
-    assert torch.allclose(found, expected, rtol=1e-12)
+    assert torch.allclose(form.column_errors(1e-3), expected, rtol=1e-12)
+    # Columns count by their squared lengths Σ.
+    mean = (expected.square() * singular).sum() / 12.5
+    assert form.error(1e-3) == pytest.approx(float(mean.sqrt()), rel=1e-12)
 
 
 def test_what_has_no_form_is_refused() -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symgauge.arithmetic.finite_field import FiniteField, Residues, _splitmix
+from symgauge.arithmetic.fractions import simple_fractions
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
 
 P = DEFAULT_PRIMES[0]
@@ -48,6 +49,12 @@ def test_a_constant_means_the_simple_fraction_it_is_nearest_to(numerator: int, d
 def test_large_numbers_and_large_denominators_make_no_simple_fractions() -> None:
     x = torch.tensor([2.0**21 + 1 / 3, -(2.0**30) / 7, 1 / 10_001], dtype=torch.float64)
     assert torch.equal(FIELD.lift(x).re, FIELD.lift(x, exact=True).re)
+
+
+def test_what_a_float_holds_exactly_stands_for_no_other_fraction() -> None:
+    """A float32 of that size is a multiple of 1/128, and the nearest to 100000 + 1/3 besides."""
+    assert simple_fractions(torch.tensor([0.5, 3.0], dtype=torch.float64)) is None
+    assert simple_fractions(torch.tensor([100_000 + 1 / 3], dtype=torch.float32)) is None
 
 
 @given(st.integers(0, 2**32))
@@ -130,6 +137,7 @@ def test_exponential_modulo_the_second_prime_does_not_depend_on_the_route() -> N
     a, b = (FIELD.lift(torch.randn(50, generator=torch.Generator().manual_seed(i))) for i in (0, 1))
     once = FIELD.exp(FIELD.sub(FIELD.add(a, b), b))
     assert torch.equal(once.ex, FIELD.exp(a).ex)
+    assert FIELD.exp(FIELD.sub(a, a)).ex.tolist() == [1] * 50
     assert not torch.equal(once.ex, once.re)
 
 
@@ -171,3 +179,9 @@ def test_every_bit_of_an_argument_reaches_every_bit_of_its_hash() -> None:
         share = changed.double().mean(0)
         assert float(share.min()) > 0.3
         assert float(share.max()) < 0.7
+
+
+@pytest.mark.parametrize("n", [P, (P - 1) // 2])
+def test_nothing_is_divided_by_a_multiple_of_either_prime(n: int) -> None:
+    with pytest.raises(ZeroDivisionError, match="division by"):
+        FIELD.divide(FIELD.lift(torch.ones(1)), n)

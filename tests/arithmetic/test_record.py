@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from symgauge.arithmetic.record import Record
+from symgauge.arithmetic.record import Record, Sides
 
 
 @pytest.mark.parametrize(("distinct", "above", "below"), [(False, [3, 1], [1, 3]), (True, [1, 1], [1, 1])])
@@ -61,3 +61,17 @@ def test_inputs_that_put_a_stuck_unit_on_its_other_side(shape: tuple[int, ...], 
     record.side("relu", distance, None)
     assert record.flips is not None
     assert record.flips.tolist() == flips
+
+
+def test_units_come_before_positions_where_as_many_are_stuck() -> None:
+    """Nothing at two positions of two units: one cannot tell, and units are what a module names."""
+    nowhere = torch.zeros(2, 2, dtype=torch.int64)
+    axis, off, on = Sides(nowhere, nowhere + 1, torch.zeros(1, 2, 2)).stuck()
+    assert (axis, off.tolist(), on.tolist()) == (1, [True, True], [False, False])
+
+
+def test_a_run_on_no_inputs_widens_nothing() -> None:
+    record = Record()
+    record.start(0)
+    record.made(0)
+    assert record.widest == 0

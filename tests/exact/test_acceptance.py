@@ -18,7 +18,7 @@ from symgauge.exact.evaluation import Evaluation
 from symgauge.exact.outputs import clean
 from symgauge.exact.parameter_function import ParameterFunction
 from symgauge.exact.point import random_point
-from symgauge.exact.probes import Tokens
+from symgauge.exact.probes import Tokens, Vectors
 from symgauge.models.huggingface import tiny
 
 
@@ -53,6 +53,43 @@ def test_clean_prefixes_are_kept_and_the_rest_drawn_anew() -> None:
     assert whole[1] > 10 * (whole[0] + 1)
 
 
+def nested_root(x: Tensor) -> Tensor:
+    """√(2 + √(1 + x²)): half of all numbers have it neither in GF(p) nor in GF(p²)."""
+    return torch.sqrt(torch.sqrt(1 + x**2) + 2)
+
+
+class SumOfRoots(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(40, 1)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return nested_root(self.table(ids)).cumsum(1)
+
+
+def test_prefixes_without_missing_roots_grow() -> None:
+    """Of sequences of 16 tokens that are drawn as a whole one in 2¹⁶ is usable to its end."""
+    function = ParameterFunction(SumOfRoots(), Tokens(40, 16))
+    evaluation = Evaluation(function, random_point(function, 3), Calculus(FiniteField(DEFAULT_PRIMES[0], 3)))
+    check_agreement(evaluation, 3)
+    found = Acceptance(evaluation, torch.Generator().manual_seed(0), rounds=5).take(10**6)
+    assert sum(len(keys) == 16 for _, keys in found) > 10
+
+
+class RootOfAParameter(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = nn.Parameter(torch.ones(1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * nested_root(self.w)
+
+
+def test_where_nothing_can_be_looked_at_no_input_is_named() -> None:
+    found = dimension(RootOfAParameter(), Vectors(1, 1), point="own", primes=DEFAULT_PRIMES[:1], rounds=1)
+    assert (found.rank, found.saturated, len(found.inputs)) == (0, False, 0)
+
+
 def test_a_token_is_seen_where_it_meets_others() -> None:
     """Not at the first position, where attention has nothing else to look at, but where there is no other."""
     keys = {0: (0, 1), 2: (2, 1)}
@@ -72,8 +109,8 @@ class Lost(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         x = self.table(ids)
-        root = torch.sqrt(torch.sqrt(1 + self.inner**2) + 2)
-        return self.out(torch.where((ids == 7)[..., None], x * root, x).cumsum(1))
+        rooted = x * nested_root(self.inner)
+        return self.out(torch.where((ids == 7)[..., None], rooted, x).cumsum(1))
 
 
 @pytest.mark.parametrize("vocabulary", [9, 60])

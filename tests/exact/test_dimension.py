@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -9,6 +11,7 @@ from torch import Tensor, nn
 import symgauge
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
 from symgauge.errors import InvalidInput, Undecided
+from symgauge.exact.acceptance import Acceptance
 from symgauge.exact.dimension import dimension
 from symgauge.exact.jacobian import JacobianRows
 from symgauge.exact.probes import Tokens, Vectors
@@ -188,11 +191,24 @@ def test_result_agrees_with_float64_singular_values_where_those_have_a_gap() -> 
         (lambda: dimension(mlp(nn.ReLU()), Vectors(1, 4), output="loss"), "'logits' or 'probabilities'"),
         (lambda: Tokens(0, 3), "vocabulary must be a positive integer"),
         (lambda: Vectors(3, True), "width must be a positive integer"),
+        (lambda: Vectors(3, 4, batch_axis=2), r"batch_axis must be 0 \(batch first\)"),
     ],
 )
 def test_bad_input_gets_one_sentence(call: object, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         call()  # type: ignore[operator]
+
+
+def test_stages_take_no_longer_than_the_whole_and_the_first_search_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    def slowly(self: Acceptance) -> None:
+        time.sleep(0.1)
+        prepare(self)
+
+    prepare = Acceptance.prepare
+    monkeypatch.setattr(Acceptance, "prepare", slowly)
+    found = dimension(nn.Linear(2, 1), Vectors(1, 2), primes=DEFAULT_PRIMES[:1])
+    assert found.points[0].seconds["probing"] >= 0.1
+    assert sum(found.points[0].seconds.values()) <= found.seconds + 0.01
 
 
 def test_non_finite_parameters_are_refused_by_name() -> None:

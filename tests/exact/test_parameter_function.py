@@ -72,6 +72,9 @@ def test_advice_is_given_where_it_helps() -> None:
     with pytest.raises(InvalidInput) as caught:
         dimension(nn.Linear(3, 4), Vectors(1, 5))
     assert "symgauge.Tokens" not in str(caught.value)
+    with pytest.raises(InvalidInput) as caught:
+        dimension(nn.Linear(3, 4), Tokens(5, 3))
+    assert "the module's table" not in str(caught.value)
 
 
 def test_one_number_for_each_input_is_an_output() -> None:

@@ -12,6 +12,7 @@ from symgauge.presets import preset, presets, scaled_down
 from symgauge.symmetries import degenerate_cases, dimension
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.degenerate import DegenerateCase
+from symgauge.symmetries.examples import BLOCK
 from symgauge.symmetries.group import every_degenerate_case
 from tests.symmetries.cases import BIASES, LAYER, RMS
 
@@ -27,6 +28,11 @@ def test_the_formula_is_off_in_the_case_and_right_beside_it(case: DegenerateCase
     beside = account(outside, seed=case.seed)
     assert beside.complete
     assert beside.fibre.nullity == s.evaluate(dimension(outside), outside)
+
+
+def test_rectified_neurons_that_read_several_directions_may_be_on_or_off_and_no_more() -> None:
+    (reason,) = degenerate_cases(BLOCK.replace(d_ff=4, activation="relu"))
+    assert "may be on (or off)" in reason
 
 
 def test_reasons_differ() -> None:

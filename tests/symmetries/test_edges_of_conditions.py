@@ -47,6 +47,17 @@ EDGES: dict[str, tuple[tuple[int, int, int, int], dict[str, Any], str]] = {
         {"layers": 2, "groups": 1, "d_ff": 3, "vocabulary": 17, "context": 2, "norm": "rms", "epsilon": 0.0,
          "placement": "parallel_shared", "value_bias": True, "output_bias": True},
         ""),
+    "a stream that one norm reads, tokens as many as a form's entries": (
+        (3, 1, 1, 1), {"norm": "rms", "vocabulary": 6}, "too few to hold a stream"),
+    "a stream that one norm reads, tokens for the form and ε": ((3, 1, 1, 1), {"norm": "rms", "vocabulary": 7}, ""),
+    "positions leave a form of three of five directions": (
+        (5, 2, 3, 2), {"norm": "rms", "vocabulary": 6, "position_table": True}, "too few to hold a stream"),
+    "and tokens hold it": ((5, 2, 3, 2), {"norm": "rms", "vocabulary": 7, "position_table": True}, ""),
+    "an offset that attention alone brings to the head": (
+        (3, 1, 1, 1), {"norm": "layer", "norm_offset": True, "head_bias": True, "vocabulary": 13}, "reaches the head"),
+    "a rectified activation of no neurons": ((2, 1, 1, 1), {"activation": "relu", "vocabulary": 0}, ""),
+    "a stream that a norm behind the layer reads": (
+        (3, 1, 1, 1), {"norm": "rms", "vocabulary": 6, "placement": "post"}, ""),
     "three channels of a LayerNorm before a tied table": (
         (3, 2, 4, 2), {**QKV, "groups": 1, "vocabulary": 11, "norm": "layer", "final_norm": True, "tied": True},
         "two or three channels"),
@@ -106,6 +117,8 @@ TWO: dict[str, Any] = {"norm": "layer", "embedding_norm": True, "d_ff": 2, "voca
 EDGES |= {
     "an embedding norm that LayerNorms alone read": ((2, 1, 1, 1), {**TWO, "final_norm": True}, "one direction"),
     "an embedding norm that is an output too": ((2, 1, 1, 1), TWO, ""),
+    "an embedding norm that a layer without residual reads": (
+        (2, 2, 2, 2), {**TWO, "d_ff": 0, "residual": False}, "one direction"),
     "a table's constant passes through values to another space": (
         (4, 2, 2, 3),
         {"d_ff": 5, "vocabulary": 17, "residual": False, "query_bias": True, "ff_bias": True},

@@ -132,13 +132,44 @@ def test_the_module_is_left_as_it_was() -> None:
     assert fibre.by_tensor["0.base.weight"] == 12  # merged, the adapter would be free by itself and the base not
 
 
-def test_a_value_that_is_kept_from_an_earlier_call_is_named() -> None:
-    def keep(m: Layer, x: Tensor) -> Tensor:
-        m.kept = m.a.weight * 2 if m.kept is None else m.kept
-        return F.linear(x, m.kept)
+def _keeps_a_product(m: Layer, x: Tensor) -> Tensor:
+    m.kept = m.a.weight * 2 if m.kept is None else m.kept
+    return F.linear(x, m.kept)
 
+
+def _keeps_the_parameter(m: Layer, x: Tensor) -> Tensor:
+    last, m.kept = m.kept, [m.a.weight]
+    return F.linear(x, last[0] if last else m.a.weight)
+
+
+def _keeps_the_input(m: Layer, x: Tensor) -> Tensor:
+    last, m.kept = m.kept, x
+    return m.a(x) + 0 * (x if last is None else last[:1]).sum()
+
+
+@pytest.mark.parametrize("keep", [_keeps_a_product, _keeps_the_parameter, _keeps_the_input])
+def test_a_value_that_is_kept_from_an_earlier_call_is_named(keep: Callable[[Layer, Tensor], Tensor]) -> None:
     with pytest.raises(UnsupportedOperation, match="computed in an earlier call is used again"):
         symgauge.dimension(Layer(keep, kept=None), V(2, 3))
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["in a closure", "in the module"])
+def test_memory_that_is_a_parameter_in_part_only_is_named(held: bool) -> None:
+    whole = torch.randn(15)
+    layer = Layer(lambda m, x: F.linear(x, whole[3:].view(4, 3)), kept=[whole] if held else None)
+    layer.a.weight = nn.Parameter(whole[:12].view(4, 3))
+    with pytest.raises(SymgaugeError, match="without being a part of it"):
+        symgauge.dimension(layer, V(2, 3))
+
+
+def test_a_kept_view_belongs_to_the_parameter_that_it_lies_in() -> None:
+    """Two parameters lie one after the other in one tensor, as some libraries pack them; a bias between them moves."""
+    whole = torch.randn(28)
+    layer = Layer(lambda m, x: m.a(x) + F.linear(x, m.kept[0]) + m.kept[1], b=nn.Linear(4, 3, bias=False))
+    layer.a.weight = nn.Parameter(whole[:12].view(4, 3))
+    layer.b.weight = nn.Parameter(whole[16:].view(3, 4))
+    layer.kept = [layer.a.weight.detach()[:], whole[12:16]]
+    assert symgauge.dimension(layer, V(1, 3)).nullity == 12  # b.weight is not used
 
 
 def test_outputs_and_parameters_can_be_picked() -> None:

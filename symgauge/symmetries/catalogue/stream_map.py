@@ -144,15 +144,16 @@ class StreamMap(Symmetry):
     def _idle(
         self, a: Architecture, graph: ModelGraph, space: Space, norms: list[tuple[Norm, list[Reader]]], kind: Kind
     ) -> Expr:
-        """Dimension of the maps that move neither writers nor readers (a stream wider than they span together)."""
+        """Dimension of the maps that move neither writers nor readers (a stream wider than they span together).
+
+        A bias counts as no writer: it moves by itself in what no reader sees.
+        """
         width = space.width - (kind == "fixing")
         written = sum(graph.shapes[table][0] for table in space.tables)
         written += sum(_filled(a, graph, m) for m in space.writers)
         readers = [*space.readers, *(reader for _, group in norms for reader in group)]
         shapes = [graph.shapes[reader.weight] for reader in readers if not reader.tied]
         read = sum(shape[-1] * (shape[0] if len(shape) == 3 else 1) for shape in shapes)
-        if read >= width:  # else a bias moves by itself in what no reader sees
-            written += sum(m.bias is not None for m in space.writers)
         if kind == "any":
             return Integer(max(0, width - written) * max(0, width - read))
         left = max(0, width - written - read)
