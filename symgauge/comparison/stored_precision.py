@@ -15,10 +15,11 @@ from torch import Tensor
 from symgauge.checkpoints.rows import Rows
 from symgauge.comparison.rounding import UNIT
 
-_LEVELS = (127, 7, 255, 15)
 _BLOCKS = (32, 64, 128)
 _RUNS = 256
 """Blocks of a tensor that are looked at for its grid."""
+_FEW = 4
+"""Values that are no four bits but fewer (ternary weights), whose step is no level of a finer grid."""
 _CODES = 17
 """Values that a block of four bits may have, and zero."""
 _SAMPLE = 4096
@@ -50,15 +51,14 @@ def precision_of(tensor: Tensor | Rows, dtype: str) -> Precision:
     The steps of quantised tensors are those of the first block of rows.
     """
     rows = Rows.of(tensor)
-    if dtype in UNIT and dtype not in _COARSE and (coarse := _eight_bits(rows) or _four_bits(next(iter(rows)))):
-        return coarse
-    if dtype in ("float64", "float32"):
+    if dtype in UNIT and dtype not in _COARSE:
+        head, off = next(iter(rows)), 2e-2 if UNIT[dtype] < UNIT["float16"] else 1e-1
+        if coarse := _eight_bits(rows) or _quantised(head, off, (7, 15)) or _four_bits(head):
+            return coarse
         for finer, torch_type in (("bfloat16", torch.bfloat16), ("float16", torch.float16), ("float32", torch.float32)):
-            if UNIT[finer] > UNIT[dtype] and _on_grid(rows, torch_type):
+            if dtype in ("float64", "float32") and UNIT[finer] > UNIT[dtype] and _on_grid(rows, torch_type):
                 return _float(finer)
-    if dtype in ("float64", "float32", "float16"):
-        off = 2e-2 if UNIT[dtype] < UNIT["float16"] else 1e-1
-        if (quantised := _quantised(next(iter(rows)), off)) is not None:
+        if dtype != "bfloat16" and (quantised := _quantised(head, off, (127, 255))) is not None:
             return quantised
     if dtype in UNIT:
         return _float(dtype)
@@ -126,7 +126,7 @@ def _four_bits(x: Tensor) -> Precision | None:
             noise = float((squares.mean() / 12 / runs.square().mean().clamp_min(1e-300)).sqrt())
             size = "row" if block == x.shape[-1] else f"block of {block}"
             return Precision(
-                f"int4 per {size}" if int(counts.max()) > 4 else f"few levels per {size}", noise, UNIT["float32"]
+                f"int4 per {size}" if int(counts.max()) > _FEW else f"few levels per {size}", noise, UNIT["float32"]
             )
     return None
 
@@ -146,9 +146,9 @@ def _block_noise(x: Tensor, block: int = 32) -> float:
     return float((step.square().mean() / 12 / flat.square().mean().clamp_min(1e-300)).sqrt())
 
 
-def _quantised(x: Tensor, off: float) -> Precision | None:
-    """The integers and blocks that a floating tensor was quantised to and back from, if it was; ``off``: how far from
-    an integer of the scale."""
+def _quantised(x: Tensor, off: float, of: tuple[int, int]) -> Precision | None:
+    """The integers (``of`` so many levels) and blocks that a floating tensor was quantised to and back from, if it was;
+    ``off``: how far from an integer of the scale a number may be."""
     if x.dim() < 2 or x.numel() < 512:
         return None
     rows = x.reshape(-1, x.shape[-1])
@@ -156,14 +156,14 @@ def _quantised(x: Tensor, off: float) -> Precision | None:
         if block > 4096 * 4096 or rows.numel() % block:
             continue
         runs = x.reshape(-1, block)[:256]
-        for levels in _LEVELS:
+        for levels in of:
             low = runs.amin(-1, keepdim=True) if levels % 16 == 15 and levels in (255, 15) else 0.0
             top = runs.amax(-1, keepdim=True) - low if levels in (255, 15) else runs.abs().amax(-1, keepdim=True)
             step = top / levels
             if block <= levels // 4 or not bool((step > 0).all()):
                 continue
             ratio = (runs - low) / step
-            if bool(((ratio - ratio.round()).abs() < off).all()):
+            if bool(((ratio - ratio.round()).abs() < off).all()) and len(torch.unique(ratio.round())) > _FEW:
                 noise = float((step.square().mean() / 12 / runs.square().mean()).sqrt())
                 size = f"block of {block}" if block in _BLOCKS else "row" if block == rows.shape[-1] else "tensor"
                 return Precision(f"{'int8' if levels > 15 else 'int4'} per {size}", noise, UNIT["float32"])

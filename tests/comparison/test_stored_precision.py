@@ -47,6 +47,7 @@ GRIDS = {
     "int4 per block of 32": (lambda x: by_levels(x, 32, 7), None),
     "int4 per block of 128": (lambda x: from_zero_point(x, 128), None),
     "int4 per block of 64": (by_code, None),
+    "few levels per row": (lambda x: (x / x.abs().mean()).round().clamp(-1, 1) * x.abs().mean(), None),
     "float8_e4m3fn": (lambda x: eight_bits(x, torch.float8_e4m3fn), None),
     "float8_e4m3fn per row": (lambda x: eight_bits(x, torch.float8_e4m3fn, x.abs().amax(1, keepdim=True)), None),
     "float8_e4m3fn per tensor": (lambda x: eight_bits(x, torch.float8_e4m3fn, x.abs().max()), None),
