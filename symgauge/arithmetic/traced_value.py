@@ -102,8 +102,8 @@ class Calculus(Arithmetic[TracedValue]):
     # ----- ring operations
 
     def power(self, a: TracedValue) -> Residues:
-        """exp of the value: what a logarithm remembers, else its homomorphism; 0 where float64 has "
-        "exactly 0 (masks)."""
+        """exp of the value: what a logarithm remembers, else its homomorphism; 0 where float64 has
+        exactly 0 (masks)."""
         result = self.field.exp(a.value) if a.power is None else a.power
         vanishing = torch.exp(a.reference) == 0
         return result.map(lambda t: t.masked_fill(vanishing, 0)) if bool(vanishing.any()) else result

@@ -55,11 +55,7 @@ class Rows:
 
     def first(self, count: int) -> Rows:
         """As many rows from the beginning."""
-        if count == self.shape[0]:
-            return self
-        made = Rows((count, *self.shape[1:]), self._read)
-        made._step = self._step
-        return made
+        return self if count == self.shape[0] else self._made(self._read, count)
 
     def plus(self, numbers: Tensor) -> Rows:
         """With a number (rows,) added to all of each row."""
@@ -68,8 +64,9 @@ class Rows:
     def minus(self, other: Rows) -> Rows:
         return self._made(lambda start, stop: self._read(start, stop) - other._read(start, stop))
 
-    def _made(self, read: Callable[[int, int], Tensor]) -> Rows:
-        made = Rows(self.shape, read)
+    def _made(self, read: Callable[[int, int], Tensor], count: int | None = None) -> Rows:
+        """Rows of the same blocks, all or the first ``count``."""
+        made = Rows((self.shape[0] if count is None else count, *self.shape[1:]), read)
         made._step = self._step
         return made
 

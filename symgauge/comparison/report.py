@@ -33,6 +33,8 @@ def _page(found: Comparison, picture: str, first: str, second: str) -> str:
         "",
         f"{found.reason[:1].upper()}{found.reason[1:]}.",
     ]
+    if found.output == "probabilities":
+        lines += ["", "Probabilities are compared: heads and logits up to what moves all logits of a position alike."]
     if found.tensor is not None:
         lines += ["", f"The first tensor that no gauge explains is `{found.tensor}`."]
     lines += ["", f"![Residual of every tensor, and what is allowed]({picture})", ""]
@@ -46,8 +48,10 @@ def _page(found: Comparison, picture: str, first: str, second: str) -> str:
         lines += ["## The functions", "", f"{differ}; rounding of the weights may cause {f.allowed:.2g}.", ""]
         if f.float32 is not None and f.float64 is not None:
             rungs = f"{f.float32:.2g} in float32 and by {f.float64:.2g} in float64"
-            moved = "A and its image under the element" if found.element.tensors else "A and B"
-            lines += [f"{moved} differ by {rungs}: rounding falls, a mistake does not.", ""]
+            lines += [
+                f"A and its image under what was found differ by {rungs}: rounding falls, a mistake does not.",
+                "",
+            ]
         lines += ["| after layer | streams differ by |", "|---:|---:|"] if f.layers else []
         lines += [f"| {layer} | {value:.2g} |" for layer, value in enumerate(f.layers)]
         lines.append("")
@@ -60,7 +64,7 @@ def _page(found: Comparison, picture: str, first: str, second: str) -> str:
     for r in found.residuals:
         allowed = max(r.exact, r.stored)
         lines.append(f"| `{r.tensor}` | {r.role} | {r.value:.2g} | {allowed:.2g} | {r.precision} | {_WORDS[r.level]} |")
-    return "\n".join([*lines, "", *found.notes]).rstrip() + "\n"
+    return "\n".join([*lines, "", "\n\n".join(found.notes)]).rstrip() + "\n"
 
 
 def _picture(found: Comparison) -> bytes:

@@ -1,5 +1,5 @@
-"""The outputs of a batch, position by position: rows of a Jacobian come from positions, whatever "
-"shapes outputs have."""
+"""The outputs of a batch, position by position: rows of a Jacobian come from positions, whatever
+shapes outputs have."""
 
 from __future__ import annotations
 

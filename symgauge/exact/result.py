@@ -90,8 +90,8 @@ class FibreDimension:
     inputs: Tensor = field(repr=False)
     """The inputs that the rank rests on, (N, …)."""
     float_rank: int | None = None
-    """The rank that a second witness found: singular values of the plain module's float64 Jacobian "
-    "at the same point."""
+    """The rank that a second witness found: singular values of the plain module's float64 Jacobian
+    at the same point."""
     gap: float | None = None
     """How far its smallest kept singular value is above the rest."""
     at_least: int = 0
@@ -155,8 +155,8 @@ class FibreDimension:
 
     @property
     def singular(self) -> bool:
-        """Whether the module's own point has a lower rank than a random one: the nullity is then an "
-        "upper bound only."""
+        """Whether the module's own point has a lower rank than a random one: the nullity is then an
+        upper bound only."""
         return self.generic_rank is not None and self.rank < self.generic_rank
 
     def __rich__(self) -> Any:

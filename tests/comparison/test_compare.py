@@ -62,6 +62,8 @@ def test_a_head_whose_rows_all_move_keeps_probabilities_alone(model):
     assert "every row is moved by one vector" in logits.reason
     assert probabilities.verdict == "equal"
     assert probabilities.function.logits <= probabilities.function.allowed
+    assert "(up to a common shift)" in str(probabilities)
+    assert probabilities.as_dict()["output"] == "probabilities"
     other[HEAD][3] *= 1.01
     assert compare(model, other, output="probabilities").tensor == HEAD
     with pytest.raises(InvalidInput, match="output must be"):

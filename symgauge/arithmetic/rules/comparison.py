@@ -89,8 +89,8 @@ for _operation in (
 
 @rule(aten._local_scalar_dense)
 def _item(c: Arithmetic, x: Element) -> Any:
-    """A Python number has left exact arithmetic; of a value that depends on parameters it would "
-    "lose their derivatives."""
+    """A Python number has left exact arithmetic; of a value that depends on parameters it would
+    lose their derivatives."""
     if x.depends:
         raise UnsupportedOperation(
             f".item(), float(), int() or bool() of a value that depends on parameters{where()} takes it out of exact "
