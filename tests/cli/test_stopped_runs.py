@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,11 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def start(place: Path, *arguments: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "symgauge.cli", "verify", "--from", "src", "--workers", "1", *arguments]
-    return subprocess.Popen(command, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # Where the tests run in the background of a shell, interrupts are ignored, and would be in what they start.
+    heeding = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    return subprocess.Popen(
+        command, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heeding
+    )
 
 
 def stop(place: Path, process: subprocess.Popen[str], how: signal.Signals) -> str:
