@@ -70,6 +70,13 @@ def test_a_head_whose_rows_all_move_keeps_probabilities_alone(model):
         compare(model, other, output="scores")
 
 
+def test_a_bias_that_moves_all_logits_alike_keeps_probabilities():
+    model = tiny("phi", 2)
+    other = {**model.state_dict(), "lm_head.bias": model.state_dict()["lm_head.bias"] + 1.5}
+    assert compare(model, other).tensor == "lm_head.bias"
+    assert compare(model, other, output="probabilities").verdict == "equal"
+
+
 def test_of_two_vocabularies_the_common_tokens_are_compared(model):
     config = {**model.config.to_dict(), "vocab_size": e.VOCABULARY + 8}
     wide = e.rotate(e.fold({name: x.double() for name, x in model.state_dict().items()}))

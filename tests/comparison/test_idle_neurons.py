@@ -20,11 +20,13 @@ def numbers(*shape, seed=0):
 
 @pytest.fixture(scope="module")
 def pruned():
-    """Neuron 2 writes nothing, 3 reads nothing, 4 and 5 have one gate."""
+    """Neuron 2 writes nothing, 3 reads nothing, 6 has no gate; 4 and 5 have one gate, 7 and 8 one input as well."""
     s = {name: x.double().clone() for name, x in e.model().state_dict().items()}
     s[DOWN][:, 2] = 0
     s[UP][3] = 0
+    s[GATE][6] = 0
     s[GATE][5] = s[GATE][4]
+    s[GATE][8], s[UP][8] = s[GATE][7], s[UP][7]
     return s
 
 
@@ -37,11 +39,11 @@ def changed(s, **rows):
     return found
 
 
-def mixed(s):
-    """The two with one gate, by an invertible matrix."""
-    found, m = changed(s), numbers(2, 2, seed=1)
-    found[UP][4:6] = m @ found[UP][4:6]
-    found[DOWN][:, 4:6] = found[DOWN][:, 4:6] @ torch.linalg.inv(m)
+def mixed(s, first=4):
+    """Two with one gate, by an invertible matrix."""
+    found, m, two = changed(s), numbers(2, 2, seed=1), slice(first, first + 2)
+    found[UP][two] = m @ found[UP][two]
+    found[DOWN][:, two] = found[DOWN][:, two] @ torch.linalg.inv(m)
     return found
 
 
@@ -49,7 +51,10 @@ FREE = {
     "what a silent neuron reads": lambda s: changed(s, gate=(2, 1.0), up=(2, -2.0)),
     "what one that hears nothing writes": lambda s: changed(s, gate=(3, 1.0), down=(3, -2.0)),
     "silent from the other end": lambda s: changed(s, down=(2, 1.0), up=(2, 0.0)),
+    "what one without a gate reads and writes": lambda s: changed(s, up=(6, 1.0), down=(6, -2.0)),
     "two with one gate": mixed,
+    "two that are one": lambda s: mixed(s, 7),
+    "one that did the work of two": lambda s: changed(s, up=(8, 0.0), down=(7, s[DOWN][:, 7] + s[DOWN][:, 8])),
     "all of it, and a rotation": lambda s: e.rotate(e.fold(e.permute_neurons(mixed(changed(s, gate=(3, 1.0))), 1))),
 }
 
@@ -66,7 +71,7 @@ def test_what_adds_the_same_is_equal(pruned, what, dtype):
 @pytest.mark.parametrize(
     ("name", "edit"),
     [
-        (DOWN, lambda s: changed(s, gate=(3, 1.0), down=(7, s[DOWN][:, 7] * 1.01))),
+        (DOWN, lambda s: changed(s, gate=(3, 1.0), down=(9, s[DOWN][:, 9] * 1.01))),
         (DOWN, lambda s: changed(s, down=(4, s[DOWN][:, 4] * 1.01))),
         (GATE, lambda s: changed(s, gate=(4, s[GATE][4] * 1.01))),
     ],

@@ -15,6 +15,7 @@ from symgauge.exact.acceptance import Acceptance
 from symgauge.exact.dimension import dimension
 from symgauge.exact.jacobian import JacobianRows
 from symgauge.exact.probes import Tokens, Vectors
+from symgauge.plain import prepare
 
 
 class Lightning(nn.Module):
@@ -244,6 +245,10 @@ def test_inputs_without_a_finite_output_are_left_out_and_said() -> None:
     found = symgauge.dimension(ReciprocalOfExponentials(), Vectors(3, 3))
     assert (found.nullity, found.float_rank, found.doubt) == (0, 18, "")
     assert any("gives no finite number in float64" in note for note in found.notes)
+    alone = symgauge.dimension(module := ReciprocalOfExponentials(shift=16), Vectors(1, 3))
+    prepare(module, [name for name, _ in alone.names], alone.theta)
+    assert bool(module(alone.inputs).isfinite().all())
+    assert any("gives no finite number in float64" in note for note in alone.notes)
     with pytest.raises(Undecided, match="not finite"):
         symgauge.dimension(ReciprocalOfExponentials(shift=100), Vectors(3, 3))
 
