@@ -81,11 +81,16 @@ def head_distances(first: AttentionParameters, second: AttentionParameters) -> T
     total = first.query.new_zeros(h, h)
     pairs = [list(zip(score_pairs(first), score_pairs(second), strict=True)), [(value_pair(first), value_pair(second))]]
     for sector in pairs:
-        squares = first.query.new_zeros(h, h)
-        for one, two in sector:
-            squares += _sizes(one, h)[:, None] + _sizes(two, h)[None] - 2 * _inner(one, two, h)
-        total += squares.clamp_min(0).sqrt()
+        total += product_distances(sector, h)
     return total
+
+
+def product_distances(pairs: list[tuple[Pair, Pair]], heads: int) -> Tensor:
+    """‖P_i − P'_j‖ (h, h) of the products L Rᴴ of every head, over all pairs of factors together."""
+    squares = torch.zeros(heads, heads, dtype=pairs[0][0].left.real.dtype, device=pairs[0][0].left.device)
+    for one, two in pairs:
+        squares += _sizes(one, heads)[:, None] + _sizes(two, heads)[None] - 2 * _inner(one, two, heads)
+    return squares.clamp_min(0).sqrt()
 
 
 @dataclass(frozen=True, eq=False)

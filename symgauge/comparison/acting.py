@@ -8,11 +8,12 @@ from torch import Tensor
 from symgauge.algorithms import GaugeElement, apply
 from symgauge.comparison.element import INNER, Element
 from symgauge.comparison.heads import attention_of, into_roles
+from symgauge.comparison.latents import PARTS, act_on_latents
 from symgauge.comparison.neurons import feed_forward_of, neuron_roles
 from symgauge.comparison.pieces import Anatomy, Normal, Piece, bias_of, is_inside_head
 from symgauge.comparison.sides import Side
 from symgauge.comparison.stream import is_identity
-from symgauge.model_graph import Attention, FeedForward, Mixture
+from symgauge.model_graph import Attention, FeedForward, LatentAttention, Mixture, Sublayer
 
 
 def in_new_stream(x: Normal, piece: Piece, t: Tensor, orthogonal: bool) -> Normal:
@@ -45,12 +46,11 @@ def feed_forwards(piece: Piece) -> list[FeedForward]:
     return found
 
 
-def name_of(s: Attention | FeedForward | Mixture) -> str:
+def name_of(s: Sublayer) -> str:
     """The name of a sublayer, as an element's file has it."""
-    weight = (
-        s.query.weight if isinstance(s, Attention) else s.up.weight if isinstance(s, FeedForward) else s.router.weight
-    )
-    return weight.rsplit(".", 2)[0]
+    if isinstance(s, Attention | LatentAttention):
+        return s.output.weight.rsplit(".", 2)[0]
+    return (s.up if isinstance(s, FeedForward) else s.router).weight.rsplit(".", 2)[0]
 
 
 def act(element: Element, x: Normal, piece: Piece, side: Side) -> Normal:
@@ -66,6 +66,8 @@ def act(element: Element, x: Normal, piece: Piece, side: Side) -> Normal:
             if found is not None:
                 roles |= into_roles(apply(attention_of(roles, s, side.architecture), found), s)
                 _renumber_gains(roles, s, found)
+        elif isinstance(s, LatentAttention):
+            roles |= act_on_latents(roles, s, element.parts(name_of(s), PARTS))
         elif isinstance(s, Mixture) and f"{name_of(s)}.experts" in element.tensors:
             roles |= renumbered_experts(roles, s, element.tensors[f"{name_of(s)}.experts"])
     for f in feed_forwards(piece):

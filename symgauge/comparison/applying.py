@@ -12,13 +12,14 @@ from torch import Tensor
 from symgauge.checkpoints.rows import Rows
 from symgauge.comparison.acting import moved_by
 from symgauge.comparison.element import INNER, Element, kind_of, load_element
-from symgauge.comparison.pieces import Anatomy, Normal, Piece, anatomy, bias_of, is_inside_head, normal
+from symgauge.comparison.pieces import Anatomy, Piece, anatomy, bias_of, is_inside_head, normal
 from symgauge.comparison.sides import Side, side_of
+from symgauge.comparison.trades import is_trade, shifts_of, trades_of
 from symgauge.comparison.unembedding import ROLE, constant_of, is_unembedding
 from symgauge.comparison.unembedding import moved as moved_rows
+from symgauge.comparison.unfolding import new_norm, unfolded
 from symgauge.errors import InvalidInput
 from symgauge.folders.rewriting import Progress, as_stored, opened, writing
-from symgauge.model_graph import Attention, Norm
 
 
 def apply_element(
@@ -52,7 +53,10 @@ def _check_fits(found: Element, side: Side, element: str | Path, source: str | P
     own = kind_of(side.architecture)
     told = [f"{name} {found.made_for.get(name)}, not {value}" for name, value in own.items()
             if found.made_for.get(name) != value]  # fmt: skip
+    trades = trades_of(side) if any(is_trade(name) for name in found.tensors) else {}
     for name, x in found.tensors.items():
+        if is_trade(name) and x.numel() != trades.get(name):
+            told.append(f"{x.numel()} coordinates of {name}, not {trades.get(name)}")
         role = name.removesuffix(".mean")
         shape = side.graph.shapes.get(role, ())
         if role != name and tuple(x.shape) not in (shape[:-1], (*shape[:-2], *shape[-1:])):
@@ -63,13 +67,15 @@ def _check_fits(found: Element, side: Side, element: str | Path, source: str | P
 
 def moved_roles(side: Side, parts: Anatomy, element: Element) -> Iterator[dict[str, Tensor | Rows]]:
     """The roles of the image, tensors that share a parameter together; tables and the unembedding by their rows."""
+    shifts = shifts_of(side, parts, element)
     pending: dict[str, Tensor | Rows] = {role: _moved_table(side, role, element) for role in parts.tables}
     for piece in parts.pieces:
         if is_unembedding(piece):
             pending |= _moved_unembedding(side, piece, parts, element)
         else:
             moved = moved_by(element, normal(side, piece, parts, centred=False), piece, side, parts)
-            pending |= unfolded(side, piece, moved, element)
+            roles = unfolded(side, piece, moved, element)
+            pending |= {role: x + shifts[role] if role in shifts else x for role, x in roles.items()}
         yield pending
         pending = {}
 
@@ -92,7 +98,7 @@ def _moved_unembedding(side: Side, piece: Piece, parts: Anatomy, element: Elemen
     constant, norm = constant_of(side, piece), piece.norm
     offset = None
     if norm is not None:
-        through = _new_norm(side, norm, element)
+        through = new_norm(side, norm, element)
         if is_inside_head(piece) and INNER in element.tensors:
             own = {role: x[element.tensors[INNER]] for role, x in through.items() if role not in element.tensors}
             through |= own
@@ -105,38 +111,4 @@ def _moved_unembedding(side: Side, piece: Piece, parts: Anatomy, element: Elemen
     if constant is not None:
         less = 0.0 if offset is None else rows.per_row(lambda x: x @ offset)
         roles[bias_of(piece.readers[0])] = constant[0] - less
-    return roles
-
-
-def _new_norm(side: Side, norm: Norm, element: Element) -> dict[str, Tensor]:
-    """Gain, and offset if there is one, that a norm has after the element acted."""
-    roles = (norm.gain,) if norm.offset is None else (norm.gain, norm.offset)
-    return {role: element.tensors[role] if role in element.tensors else side.read(role) for role in roles}
-
-
-def unfolded(side: Side, piece: Piece, x: Normal, element: Element) -> dict[str, Tensor]:
-    """The roles of a piece with the gain and offset that its norm has after the element acted."""
-    roles, norm = dict(x.roles), piece.norm
-    for m in piece.writers:
-        for role in (m.weight, m.bias):
-            if role is not None and f"{role}.mean" in element.tensors:
-                roles[role] = roles[role] + element.tensors[f"{role}.mean"].unsqueeze(-1)
-    for s in piece.sublayers:
-        if isinstance(s, Attention):
-            for inner in (s.query_norm, s.key_norm):
-                if inner is not None and inner.gain in element.tensors:
-                    roles[inner.gain] = element.tensors[inner.gain]
-    if norm is None:
-        return roles
-    roles |= _new_norm(side, norm, element)
-    gain, offset = roles[norm.gain], None if norm.offset is None else roles[norm.offset]
-    for m in piece.readers:
-        weight = roles[m.weight]
-        if f"{m.weight}.mean" in element.tensors:
-            weight = weight + element.tensors[f"{m.weight}.mean"].unsqueeze(-2)
-        weight = torch.where(gain.unsqueeze(-1) == 0, 0.0, weight / torch.where(gain == 0, 1.0, gain).unsqueeze(-1))
-        roles[m.weight] = weight
-        if bias_of(m) in roles:
-            constant = roles[bias_of(m)]
-            roles[bias_of(m)] = constant if offset is None else constant - offset @ weight
     return roles

@@ -20,6 +20,7 @@ from symgauge.comparison.result import Comparison, Verdict
 from symgauge.comparison.scene import Scene, difference_of, scene_of
 from symgauge.comparison.sides import Side, two_sides
 from symgauge.comparison.solving import solve
+from symgauge.comparison.trades import traded
 from symgauge.comparison.undescribed import compare_by_name
 from symgauge.errors import InvalidInput, Undecided, UnsupportedModel
 from symgauge.exact.probes import Inputs
@@ -96,7 +97,7 @@ def compare(
             residuals += found
             if progress is not None:
                 progress(name, (done + 1) / steps)
-        residuals += _others(judge)
+        residuals = traded(judge, element, residuals) + _others(judge)
         ran = None if ids is None else _run(judge, element, residuals, ids, progress)
         return _concluded(judge, element, residuals, computed, ran, drawn=tokens is None)
 
@@ -167,9 +168,8 @@ def _concluded(
         sentence = "it belongs to no part that has a gauge" if found is None else found.reason
         tensor = broken.tensor if found is None or found.tensor is None else found.tensor
         allowed = max(broken.exact, broken.stored)
-        return made(
-            "different", tensor, f"{sentence} (differs by {broken.value:.2g} of its size, allowed {allowed:.2g})"
-        )
+        value = broken.value if found is None or found.value is None else found.value
+        return made("different", tensor, f"{sentence} (differs by {value:.2g} of its size, allowed {allowed:.2g})")
     if ran is not None and ran.logits > max(ran.allowed, ran.exact):
         differ = f"the logits differ by {ran.logits:.2g}, where rounding may cause {ran.allowed:.2g}"
         return made("different", None, f"all tensors agree, yet {differ}")
@@ -233,8 +233,8 @@ def _notes(a: Side, b: Side, residuals: list[Residual]) -> tuple[str, ...]:
     found = [f"not compared, for only one of the two has it: {_some(lacking)}"] if lacking else []
     if products := [r.tensor for r in residuals if r.of_product]:
         found.append(
-            "heads of less rank than channels were compared by their products W_Q W_Kᵀ and W_V W_O, and no element "
-            f"takes one to the other: in {_some(products)}"
+            "heads of less rank than channels, or mixed by maps of large condition number, were compared by their "
+            f"products W_Q W_Kᵀ and W_V W_O, and no element takes one to the other: in {_some(products)}"
         )
     if sums := [r.tensor for r in residuals if r.of_sum]:
         found.append(

@@ -14,10 +14,12 @@ from symgauge.comparison.rounding import looks_like_rounding, stands_out
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """A sentence, and the tensor of B that it is about where that is another than the first unexplained one."""
+    """A sentence, and the tensor of B that it is about where that is another than the first unexplained one, with the
+    relative difference of that tensor."""
 
     reason: str
     tensor: str | None = None
+    value: float | None = None
 
 
 @dataclass(frozen=True, eq=False)

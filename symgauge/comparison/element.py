@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ _FORMAT = "symgauge element 1"
 _KIND = (
     "d_model", "layers", "heads", "groups", "d_k", "d_v", "d_ff", "gated", "activation", "norm", "placement", "qk_norm",
 )  # fmt: skip
+_MATRICES = ("stream", "query_key", "value_output", "content", "rotary")
 _PARTS = ("query_key", "value_output", "heads", "key_shift", "value_shift")
 
 
@@ -32,11 +33,16 @@ class Element:
     - ``stream``: the map T (d_model, d_model) of the residual stream, after all norm gains went into what reads them;
     - ``<attention>.query_key`` A, ``.value_output`` C, ``.heads``, ``.key_shift``, ``.value_shift``: as in
       :class:`symgauge.algorithms.GaugeElement`;
+    - ``<latent attention>.query_latent``, ``.key_value_latent``, ``.heads``, ``.content``, ``.rotary``,
+      ``.value_output``: as in :mod:`symgauge.comparison.latents`;
     - ``<feed-forward>.order``, ``.factors``: neuron i is the old neuron order[i], its input scaled by factors[i];
     - ``<feed-forward>.experts``: expert i is the old expert experts[i];
     - ``<role>.mean``: what is added along **1**, where a LayerNorm does not see it;
+    - ``<router>.common``: what is added to the logits of all experts alike, where softmax does not see it;
     - ``<table>.constant``: what is added to every row of a table, and taken from those of another;
-    - ``<norm>.gain``, ``.offset``: the norm as it is afterwards; its readers are divided by the gain again.
+    - ``<norm>.gain``, ``.offset``: the norm as it is afterwards; its readers are divided by the gain again;
+    - ``<role>.<family>``: coordinates (n,) of a shift that roles trade, from B back to the image so far: the family's
+      action with their negatives, at the site that shifts this role first.
 
     What is not named stays as it is.
     """
@@ -52,6 +58,10 @@ class Element:
         found = {part: self.tensors.get(f"{name}.{part}") for part in _PARTS}
         return GaugeElement(**found)  # type: ignore[arg-type]
 
+    def parts(self, name: str, parts: Iterable[str]) -> dict[str, Tensor]:
+        """The parts of a sublayer that there are, by their names in it."""
+        return {part: self.tensors[f"{name}.{part}"] for part in parts if f"{name}.{part}" in self.tensors}
+
     def put_attention(self, name: str, element: GaugeElement) -> None:
         for part in _PARTS:
             tensor = getattr(element, part)
@@ -63,11 +73,12 @@ class Element:
         found: dict[str, str] = {}
         for name, x in self.tensors.items():
             kind = name.rsplit(".", 1)[-1]
-            if name == "stream":
-                from symgauge.comparison.stream import described
+            if name == "stream" or kind in ("query_latent", "key_value_latent", "rotary"):
+                from symgauge.comparison.stream import described, is_identity
 
-                found[name] = described(x)
-            elif kind in ("query_key", "value_output"):
+                if name == "stream" or not is_identity(x):
+                    found[name] = described(x)
+            elif kind in ("query_key", "content", "value_output"):
                 eye = torch.eye(x.shape[-1], dtype=x.dtype)
                 moved = [j for j in range(len(x)) if not torch.allclose(x[j], eye, atol=1e-9)]
                 if moved:
@@ -90,9 +101,7 @@ class Element:
     @property
     def condition(self) -> float:
         """The largest condition number of its matrices."""
-        matrices = [
-            x for name, x in self.tensors.items() if name.endswith(("query_key", "value_output")) or name == "stream"
-        ]
+        matrices = [x for name, x in self.tensors.items() if name.rsplit(".", 1)[-1] in _MATRICES]
         return max((float(torch.linalg.cond(x).max()) for x in matrices), default=1.0)
 
 

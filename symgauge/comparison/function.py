@@ -12,13 +12,13 @@ from torch import Tensor
 from symgauge.checkpoints.rows import Rows
 from symgauge.comparison.acting import moved_by
 from symgauge.comparison.element import Element
-from symgauge.comparison.pieces import Anatomy, Normal, bias_of, normal
+from symgauge.comparison.pieces import Anatomy, Normal, bias_of, inner_norms, normal
 from symgauge.comparison.residuals import Residual
 from symgauge.comparison.rounding import SAFETY
 from symgauge.comparison.sides import Side
 from symgauge.comparison.unembedding import moved as moved_unembedding
 from symgauge.errors import InvalidInput
-from symgauge.model_graph import graph_of
+from symgauge.model_graph import LatentAttention, graph_of
 from symgauge.models.reference import Evaluation
 
 Read = Callable[[str], Tensor]
@@ -229,6 +229,10 @@ def _image(side: Side, anatomy: Anatomy, element: Element) -> tuple[Side, _Layer
         piece = owners.get(role)
         if piece is None:  # a bias that is there because others are
             return torch.zeros(graph.shapes[role], dtype=torch.float64)
+        if any(
+            role == inner.gain for s in piece.sublayers if isinstance(s, LatentAttention) for inner in inner_norms(s)
+        ):
+            return torch.ones(graph.shapes[role], dtype=torch.float64)
         if piece.norm is not None and role in (piece.norm.gain, piece.norm.offset):
             return torch.full((piece.norm.width,), float(role == piece.norm.gain), dtype=torch.float64)
         if piece.name not in cache:

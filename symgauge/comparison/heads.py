@@ -100,12 +100,12 @@ def _matrices(
     one: AttentionParameters, two: AttentionParameters, a: Architecture, close: float
 ) -> tuple[Tensor, Tensor]:
     mine, theirs = pairs_of(one), pairs_of(two)
-    found = [_simplest(p, q, close) for p, q in zip(mine, theirs, strict=True)]
+    found = [simplest(p, q, close) for p, q in zip(mine, theirs, strict=True)]
     x, c = matrices(one, mine, found)
     return (identity_element(one).query_key, c) if a.qk_norm else (x, c)
 
 
-def _simplest(one: Pair, two: Pair, close: float) -> Tensor:
+def simplest(one: Pair, two: Pair, close: float) -> Tensor:
     """The identity where it fits and no solution leaves less than half of what it does, else the solution that fits
     both factors, or one of them, so that a mistake in the other does not spread; else the one that fits best."""
     eye = torch.eye(one.rank, dtype=one.left.dtype).expand(*one.left.shape[:2], one.rank, one.rank)
@@ -132,23 +132,28 @@ def amplification(p: AttentionParameters, element: GaugeElement) -> dict[str, fl
 
     Measured: the exact image is rounded by a known small amount, and the element found again.
     """
-    size = 1e-7
     generator = torch.Generator().manual_seed(0)
     moved = permute(p.without_free_biases(), element.heads)
     worst = {"query": 1.0, "key": 1.0, "value": 1.0, "output": 1.0}
-    mine = pairs_of(moved)
-    for pair in mine:
+    for pair in pairs_of(moved):
         x = element.value_output[None] if pair.channels is None else pair.channels.take_matrix(element.query_key)
         if pair.channels is not None and not pair.channels.complex:
             x = x.real if x.is_complex() else x
-
-        def noisy(t: Tensor) -> Tensor:
-            noise = torch.randn(t.shape, generator=generator, dtype=torch.float64)
-            return t * (1 + size * noise)
-
-        image = Pair(noisy(pair.left @ x), noisy(torch.linalg.solve(x, pair.right.mH).mH), pair.channels, pair.what)
-        left, right = (float(m.max()) / size for m in misfit(pair, image, solve_pair(pair, image)))
         names = ("value", "output") if pair.channels is None else ("query", "key")
-        for name, found in zip(names, (left, right), strict=True):
+        for name, found in zip(names, amplified_by(pair, x, generator), strict=True):
             worst[name] = max(worst[name], found)
     return worst
+
+
+def amplified_by(pair: Pair, x: Tensor, generator: torch.Generator | None = None) -> tuple[float, float]:
+    """How much larger than rounding the misfits of both factors may be where X is found from a rounded image."""
+    size = 1e-7
+    generator = torch.Generator().manual_seed(0) if generator is None else generator
+
+    def noisy(t: Tensor) -> Tensor:
+        noise = torch.randn(t.shape, generator=generator, dtype=torch.float64)
+        return t * (1 + size * noise)
+
+    image = Pair(noisy(pair.left @ x), noisy(torch.linalg.solve(x, pair.right.mH).mH), pair.channels, pair.what)
+    left, right = (float(m.max()) / size for m in misfit(pair, image, solve_pair(pair, image)))
+    return left, right

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from symgauge.comparison.sides import Side
-from symgauge.model_graph import Attention, LatentAttention, Map, ModelGraph, Norm, Sublayer
+from symgauge.model_graph import Attention, LatentAttention, Map, Mixture, ModelGraph, Norm, Sublayer
 from symgauge.symmetries.catalogue.stream_map import Kind, kind_of
 from symgauge.symmetries.spaces import spaces
 
@@ -39,13 +39,14 @@ class Piece:
         found = [role for n in norms for role in (n.gain, n.offset) if role is not None]
         maps = [role for m in (*self.readers, *self.writers) for role in (m.weight, m.bias) if role is not None]
         for s in self.sublayers:
-            found += [n.gain for n in _inner_norms(s)]
+            found += [n.gain for n in inner_norms(s)]
             if isinstance(s, LatentAttention):
                 maps += [m.weight for m in (s.query_nope, s.query_rope, s.key_up, s.value_up)]
         return [*found, *dict.fromkeys(maps)]
 
 
-def _inner_norms(s: Sublayer) -> list[Norm]:
+def inner_norms(s: Sublayer) -> list[Norm]:
+    """Norms of queries and keys, or of the latents that these and values are made of."""
     if isinstance(s, Attention | LatentAttention):
         norms = (s.query_norm, s.key_norm if isinstance(s, Attention) else s.key_value_norm)
         return [n for n in norms if n is not None]
@@ -134,6 +135,13 @@ def bias_of(m: Map) -> str:
     return m.bias or m.weight.replace(".weight", ".bias")
 
 
+def softmax_routers(side: Side, piece: Piece) -> list[str]:
+    """Routers of a piece whose logits may all move alike."""
+    experts = side.architecture.experts
+    alike = experts is not None and experts.routing == "softmax"
+    return [s.router.weight for s in piece.sublayers if alike and isinstance(s, Mixture)]
+
+
 def is_inside_head(piece: Piece) -> bool:
     """Whether it reads what a head's own norm gives, another space than the stream."""
     return piece.norm is not None and piece.norm.gain.startswith("head.")
@@ -150,6 +158,7 @@ def normal(side: Side, piece: Piece, anatomy: Anatomy, *, centred: bool = True) 
         raw = side.read(m.weight)
         weight = raw if gain is None else gain.unsqueeze(-1) * raw
         if centred and norm is not None and norm.kind == "layer":
+            scale[m.weight] = float(torch.linalg.vector_norm(weight))
             weight = weight - weight.mean(-2, keepdim=True)
         roles[m.weight] = weight
         parts = [] if m.bias is None else [side.read(m.bias)]
@@ -165,29 +174,45 @@ def normal(side: Side, piece: Piece, anatomy: Anatomy, *, centred: bool = True) 
             if role is not None:
                 x = side.read(role)
                 roles[role] = x - x.mean(-1, keepdim=True) if centred and role in anatomy.centred else x
-                if role == m.bias:
+                if role == m.bias or role in anatomy.centred:
                     scale[role] = float(torch.linalg.vector_norm(x))
     for role in piece.roles:
         if role not in roles and not (norm is not None and role in (norm.gain, norm.offset)):
             x = side.read(role)
-            roles[role] = x - x.mean(-1, keepdim=True) if centred and role in anatomy.centred else x
+            roles[role] = x
+            if centred and role in anatomy.centred:
+                roles[role] = x - x.mean(-1, keepdim=True)
+                scale[role] = float(torch.linalg.vector_norm(x))
     for s in piece.sublayers:
         if isinstance(s, Attention):
             _balance_gains(roles, s)
+        elif isinstance(s, LatentAttention):
+            for inner, reading in inner_readers(s):
+                gain = roles.pop(inner.gain)
+                roles |= {role: gain.unsqueeze(-1) * roles[role] for role in reading}
     return Normal(roles, scale)
+
+
+def inner_readers(s: LatentAttention) -> list[tuple[Norm, list[str]]]:
+    """The norms of latents, and the weights that read what they give, into which their gains go."""
+    found = [(s.key_value_norm, [s.key_up.weight, s.value_up.weight])]
+    if s.query_norm is not None:
+        found.insert(0, (s.query_norm, [s.query_nope.weight, s.query_rope.weight]))
+    return found
 
 
 def _balance_gains(roles: dict[str, Tensor], s: Attention) -> None:
     """Gains of normed queries and keys trade a factor on every rotary plane (channel, without rotary encoding): the
-    queries' take all of it."""
-    if s.query_norm is None or s.key_norm is None or roles[s.query_norm.gain].dim() != 1:
+    queries' take all of it. Where a norm goes across heads, those of every group do."""
+    if s.query_norm is None or s.key_norm is None:
         return
     query, key = roles[s.query_norm.gain], roles[s.key_norm.gain]
     turns = () if s.rotary is None else s.rotary.turns
     planes = [list(s.rotary.plane(j)) for j in range(len(turns))] if s.rotary is not None else []
-    planes += [[c] for c in range(2 * len(turns), len(key))]
+    planes += [[c] for c in range(2 * len(turns), key.shape[-1])]
     factor = torch.ones_like(key)
     for plane in planes:
-        factor[plane] = key[plane].square().mean().sqrt() * key[plane[0]].sign()
+        factor[..., plane] = (key[..., plane].square().mean(-1).sqrt() * key[..., plane[0]].sign()).unsqueeze(-1)
     factor = torch.where(factor == 0, 1.0, factor)
-    roles[s.query_norm.gain], roles[s.key_norm.gain] = query * factor, key / factor
+    shared = factor if key.dim() == 1 else factor.repeat_interleave(len(query) // len(key), 0)
+    roles[s.query_norm.gain], roles[s.key_norm.gain] = query * shared, key / factor

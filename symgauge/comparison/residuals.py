@@ -11,14 +11,15 @@ from torch import Tensor
 
 from symgauge.checkpoints.rows import Rows
 from symgauge.comparison.heads import attention_of, into_roles
-from symgauge.comparison.pieces import Anatomy, Normal, Piece
+from symgauge.comparison.latents import made_through
+from symgauge.comparison.pieces import Anatomy, Normal, Piece, softmax_routers
 from symgauge.comparison.rounding import SAFETY, looks_like_rounding, stands_out
 from symgauge.comparison.sides import Side
 from symgauge.comparison.stored_precision import Precision, precision_of
-from symgauge.model_graph import Attention, Mixture
+from symgauge.model_graph import Attention, LatentAttention
 
 Level = Literal["exact", "stored", "unexplained"]
-_MOST = 0.5
+MOST = 0.5
 """No rounding, however coarse, is held to leave less than half of a tensor."""
 
 
@@ -117,7 +118,7 @@ class Judge:
         size = max(theirs.norm(), scale) or ours.norm() or 1.0
         value = Rows.of(difference).norm() / size
         exact, tiers = self.allowed(role, _length(target), made_of, own=target.dim() == 1)
-        exact, stored, inherited = (min(amplified * x, _MOST) for x in (exact, *(x for x, _ in tiers)))
+        exact, stored, inherited = (min(amplified * x, MOST) for x in (exact, *(x for x, _ in tiers)))
         # A that was rounded differs from its origin by all of its rounding; smaller differences have another cause.
         least = inherited / SAFETY**2 if target.dim() > 1 else 0.0
         level: Level = "unexplained"
@@ -143,9 +144,11 @@ class Judge:
         readers = {m.weight for m in piece.readers}
         order = [role for role in piece.roles if role in target.roles]
         order += [role for role in target.roles if role not in order]
+        latents = {k: v for s in piece.sublayers if isinstance(s, LatentAttention) for k, v in made_through(s).items()}
         found = []
         for role in order:
-            made_of = through if role in readers or role not in self.b.graph.shapes else ()
+            elsewhere = role in readers or role not in self.b.graph.shapes
+            made_of = latents.get(role, through if elsewhere else ())
             if role.endswith(".bias"):
                 weight = role.replace(".bias", ".weight")
                 made_of = (weight, *through) if weight in readers else (weight,)
@@ -172,9 +175,8 @@ class Judge:
                     written = p.value_bias.abs().unsqueeze(-2) @ p.replace(output=p.output.abs()).grouped_output()
                     scale[s.output.bias] = float(p.output_bias.norm() + written.norm())
                 roles |= into_roles(p.without_free_biases(), s)
-            elif isinstance(s, Mixture) and self.b.architecture.experts.routing == "softmax":  # type: ignore[union-attr]
-                router = roles[s.router.weight]
-                roles[s.router.weight] = router - router.mean(-1, keepdim=True)
+        for role in softmax_routers(self.b, piece):
+            roles[role] = roles[role] - roles[role].mean(-1, keepdim=True)
         return Normal(roles, scale)
 
 
@@ -187,7 +189,7 @@ def unmoved(name: str, mine: Tensor, theirs: Tensor, *dtypes: str) -> Residual:
     """The residual of a tensor of one name in both, stored in these dtypes, that should be the same."""
     both = [precision_of(x, dtype) for x, dtype in zip((mine, theirs), dtypes, strict=True)]
     exact = arithmetic(theirs, *both)
-    stored = min(SAFETY * max((p.noise for p in both if p.low), default=0.0), _MOST)
+    stored = min(SAFETY * max((p.noise for p in both if p.low), default=0.0), MOST)
     difference = mine - theirs
     size = float(torch.linalg.vector_norm(theirs)) or float(torch.linalg.vector_norm(mine)) or 1.0
     value = float(torch.linalg.vector_norm(difference)) / size

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import torch
@@ -137,6 +138,17 @@ class Side:
         if mine is None or theirs is None or mine.interleaved == theirs.interleaved:
             return x
         return x[..., torch.argsort(interleaving(mine))] if mine.interleaved else x
+
+
+@dataclass(frozen=True, eq=False)
+class ShiftedSide(Side):
+    """A side some of whose roles are shifted."""
+
+    shifts: Mapping[str, Tensor] = field(default_factory=dict)
+
+    def read(self, role: str) -> Tensor:
+        found = super().read(role)
+        return found + self.shifts[role] if role in self.shifts else found
 
 
 def interleaving(rotary: Rotary) -> Tensor:

@@ -14,14 +14,15 @@ from symgauge.comparison.acting import act, feed_forwards, in_new_stream, moved_
 from symgauge.comparison.element import INNER, Element
 from symgauge.comparison.heads import amplification, attention_of, solve_heads
 from symgauge.comparison.idle_neurons import with_sums, without_idle
+from symgauge.comparison.latents import solve_latents
 from symgauge.comparison.neurons import feed_forward_of, match_rows, solve_neurons
-from symgauge.comparison.pieces import Anatomy, Normal, Piece, normal
+from symgauge.comparison.pieces import Anatomy, Normal, Piece, inner_norms, normal, softmax_routers
 from symgauge.comparison.products import with_products
 from symgauge.comparison.residuals import Judge, Residual
 from symgauge.comparison.sides import Side
 from symgauge.comparison.stream import candidates, is_identity
 from symgauge.comparison.unembedding import folded, inner_order, is_unembedding, unembedding_residuals, unseen_mean
-from symgauge.model_graph import Attention, Mixture
+from symgauge.model_graph import Attention, LatentAttention, Mixture
 
 
 def solve_stream(judge: Judge) -> tuple[Tensor, list[Residual]]:
@@ -61,11 +62,14 @@ def _moved(rows: Rows, t: Tensor) -> Rows:
 
 def _table_residuals(judge: Judge, mine: dict[str, Rows], theirs: dict[str, Rows], t: Tensor) -> list[Residual]:
     """Of all tables; a constant may have moved from the positions' and types' to the tokens'."""
-    plain = [judge.residual(role, _moved(x, t), theirs[role]) for role, x in mine.items()]
+    sizes = {role: max(side.rows(role).norm() for side in (judge.a, judge.b)) for role in mine}
+    plain = [judge.residual(role, _moved(x, t), theirs[role], sizes[role]) for role, x in mine.items()]
     if len(mine) == 1 or all(r.level != "unexplained" for r in plain):
         return plain
     mine, theirs = _without_constants(mine), _without_constants(theirs)
-    shifted = [judge.residual(role, _moved(x, t), theirs[role], made_of=tuple(mine)) for role, x in mine.items()]
+    shifted = [
+        judge.residual(role, _moved(x, t), theirs[role], sizes[role], made_of=tuple(mine)) for role, x in mine.items()
+    ]
     return shifted if all(r.level != "unexplained" for r in shifted) else plain
 
 
@@ -141,9 +145,7 @@ def note_norms(judge: Judge, piece: Piece, element: Element) -> None:
     """What no function sees of B and an image of A should have all the same: gains and offsets that were folded, and
     what LayerNorms do not let through."""
     norms = [] if piece.norm is None else [piece.norm]
-    norms += [
-        n for s in piece.sublayers if isinstance(s, Attention) for n in (s.query_norm, s.key_norm) if n is not None
-    ]
+    norms += [n for s in piece.sublayers for n in inner_norms(s)]
     still = is_identity(element.tensors["stream"]) and INNER not in element.tensors
     for role in [r for n in norms for r in (n.gain, n.offset) if r is not None]:
         mine, theirs = judge.a.read(role), judge.b.read(role)
@@ -154,16 +156,18 @@ def note_norms(judge: Judge, piece: Piece, element: Element) -> None:
             element.tensors[f"{piece.readers[0].weight}.mean"] = shift
         return
     read_through_mean = piece.norm is not None and piece.norm.kind == "layer"
-    unseen = {m.weight: -2 for m in piece.readers} if read_through_mean else {}
-    unseen |= {role: -1 for m in piece.writers for role in (m.weight, m.bias) if role in judge.anatomy.centred and role}
+    unseen = {f"{m.weight}.mean": (m.weight, -2) for m in piece.readers} if read_through_mean else {}
+    written = [role for m in piece.writers for role in (m.weight, m.bias)] + [n.offset for n in piece.kept]
+    unseen |= {f"{role}.mean": (role, -1) for role in written if role is not None and role in judge.anatomy.centred}
+    unseen |= {f"{role}.common": (role, -1) for role in softmax_routers(judge.a, piece)}
     if not unseen:
         return
     moved = moved_by(element, normal(judge.a, piece, judge.anatomy, centred=False), piece, judge.a, judge.anatomy)
     theirs_raw = normal(judge.b, piece, judge.anatomy, centred=False)
-    for role, axis in unseen.items():
+    for name, (role, axis) in unseen.items():
         shift = (theirs_raw.roles[role] - moved.roles[role]).mean(axis)
         if float(shift.abs().max()) > 1e-9 * float(theirs_raw.roles[role].abs().max()):
-            element.tensors[f"{role}.mean"] = shift
+            element.tensors[name] = shift
 
 
 def solve_normal(
@@ -219,6 +223,11 @@ def _attempt(
             element.put_attention(name_of(s), found)
             for part, factor in amplification(one, found).items():
                 amplified[getattr(s, part).weight] = factor
+        elif isinstance(s, LatentAttention):
+            close = judge.close(s.key_value_down.weight, a.architecture.d_model, rounded_a)
+            parts, magnified = solve_latents(mine.roles, theirs.roles, s, a.architecture.rotary, close)
+            element.tensors.update({f"{name_of(s)}.{part}": x for part, x in parts.items()})
+            amplified |= magnified
         elif isinstance(s, Mixture):
             rows = [x.roles[s.router.weight] for x in (mine, theirs)]
             rows = [(r - r.mean(-1, keepdim=True)).mT for r in rows]

@@ -61,15 +61,18 @@ def inner_order(judge: Judge) -> Tensor | None:
     return None if torch.equal(order, torch.arange(len(order))) else order
 
 
-def unembedding_residuals(judge: Judge, piece: Piece, element: Element) -> list[Residual]:
-    """Of norms that stay, of the map, and of what it adds."""
-    orthogonal, a, b = judge.anatomy.stream != "any", judge.a, judge.b
+def unembedding_residuals(judge: Judge, piece: Piece, element: Element, b: Side | None = None) -> list[Residual]:
+    """Of norms that stay, of the map, and of what it adds; ``b`` is another B to be measured."""
+    orthogonal, a, b = judge.anatomy.stream != "any", judge.a, judge.b if b is None else b
     rest = replace(piece, readers=(), norm=None)
     kept = in_new_stream(normal(a, rest, judge.anatomy), rest, element.tensors["stream"], orthogonal)
     found = judge.of_piece(rest, kept, normal(b, rest, judge.anatomy), {})
     through = () if piece.norm is None else tuple(r for r in (piece.norm.gain, piece.norm.offset) if r is not None)
     image = moved(a, piece, element, orthogonal)
-    found.append(judge.residual(ROLE, image, folded(b, piece), made_of=through))
+    scale = 0.0
+    if piece.norm is not None and piece.norm.kind == "layer":
+        scale = max(folded(side, piece, centred=False).norm() for side in (a, b))
+    found.append(judge.residual(ROLE, image, folded(b, piece), scale, through))
     own, its = constant_of(a, piece), constant_of(b, piece)
     if own is not None and its is not None:
         (mine, one), (theirs, two) = own, its

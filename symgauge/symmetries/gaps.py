@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -123,14 +124,15 @@ class Gap:
 
     def act(self, roles: Roles, c: Tensor) -> dict[str, Tensor]:
         """Add c at the start of the gap, take it away at its end, and let the readers bear it."""
-        now = dict(roles) if self.first is None else {**roles, **moved(roles, self.first, c)}
+        changed = {} if self.first is None else moved(roles, self.first, c)
+        now = ChainMap(changed, roles)  # type: ignore[arg-type]
         for _, readers in self.by_moment():
             for reader, norm in readers:
-                now |= self.bear(now, reader, norm, reading(roles, reader, c))
+                changed |= self.bear(now, reader, norm, reading(roles, reader, c))
             c = self.handed_on(roles, readers, c.unsqueeze(0)).squeeze(0)
         if self.then is not None:
-            now |= moved(now, self.then, -c)
-        return {role: value for role, value in now.items() if value is not roles[role]}
+            changed |= moved(now, self.then, -c)
+        return changed
 
     def bear(self, roles: Roles, reader: Reader, norm: Norm | None, constant: Tensor) -> dict[str, Tensor]:
         """Undo ``constant`` in a reader's result, by its null direction where nothing else can."""

@@ -50,6 +50,11 @@ def test_of_every_family_of_symmetries(model_type, tmp_path):
         (tmp_path / family.name).mkdir()
         image = applied(tmp_path / "a", model, tmp_path / family.name)
         assert compare(image, model).verdict == "equal"
+        model.save_pretrained(tmp_path / "b")
+        own = open_checkpoint(tmp_path / "b")
+        for name in image:
+            one, two = image.read(name), own.read(name)
+            assert torch.allclose(one, two, atol=2e-5 * float(two.abs().max())), f"{family.name}: {name}"
 
 
 def test_a_tied_head_is_untied(tmp_path):

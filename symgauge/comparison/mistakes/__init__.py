@@ -21,6 +21,7 @@ from symgauge.comparison.mistakes import (
     mean_subtracted,
     missing_group,
     neurons_apart,
+    read_elsewhere,
     rotary_order,
     rounding,
     scaled,
@@ -32,7 +33,7 @@ from symgauge.comparison.scene import Scene
 _OF_ANY_TENSOR = (transposed, scaled, few_numbers, few_rows, adapter_update, rounding)
 _OF_A_MODEL = (
     common_shift, mean_subtracted, tied_head, gain, rotary_order, missing_group, inverse_for_transpose, heads_apart,
-    neurons_apart,
+    neurons_apart, read_elsewhere,
 )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from symgauge.comparison.difference import Diagnosis
 from symgauge.comparison.scene import Scene
+from symgauge.comparison.stream import is_identity
 
 _SHIFTED = {
     -1: "γ was taken for 1 + γ: the gain is smaller by one",
@@ -33,7 +34,7 @@ def recognise(scene: Scene) -> Diagnosis | None:
         if scene.done_to_a_as_well(changes):
             return Diagnosis(sentence, b.name(norm.gain) if _reader_is_right(scene) else None)
     rotated = theirs.unsqueeze(-1) * (scene.stream.mT @ a.read(scene.role))
-    if scene.explains(rotated):
+    if not is_identity(scene.stream) and torch.equal(gain, theirs) and scene.explains(rotated):
         return Diagnosis("the stream was rotated past a norm whose gain had not been folded")
     return None
 

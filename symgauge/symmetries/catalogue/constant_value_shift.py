@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Sequence
 
 import torch
@@ -61,10 +62,10 @@ class ConstantValueShift(Symmetry):
             y = x
             if obstacles:
                 y = vanishing(x, spanned @ torch.cat([reading.blocked_matrix(roles, r) for r in obstacles], dim=1))
-            now = {**roles, **reading.act(roles, y @ spanned)}
+            changed = reading.act(roles, y @ spanned)
             t = torch.cat([-y[:values], torch.zeros(values - len(y[:values]), dtype=x.dtype, device=x.device)])
-            now |= with_values(now, sub, gap.source, t.reshape(a.groups, a.d_v))
-            return {role: value for role, value in now.items() if value is not roles[role]}
+            now = ChainMap(changed, roles)  # type: ignore[arg-type]
+            return changed | with_values(now, sub, gap.source, t.reshape(a.groups, a.d_v))
 
         layer = s.layer_of(sub.output.weight)
         return Site(layer, letters if count else Integer(0), count, act, shifts(count))
