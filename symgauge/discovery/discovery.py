@@ -16,7 +16,7 @@ from symgauge.arithmetic.primes import DEFAULT_PRIMES
 from symgauge.checks import check_choice, check_measuring
 from symgauge.discovery.attempts import Attempt, attempts, best_attempt, bound_of, least_left, members, point_of
 from symgauge.discovery.connected import ReachedBy
-from symgauge.discovery.derived import Derived, extension
+from symgauge.discovery.derived import Computed, extension
 from symgauge.discovery.discrete import DiscreteGroup, discrete_group
 from symgauge.discovery.flows import Flow, run
 from symgauge.discovery.ideals import Ideal, ideals_of
@@ -251,11 +251,11 @@ def _flows(attempt: Attempt, found: Sequence[Ideal], inputs: Inputs, output: Out
         behind = sum(each.size for each in ideal.derived)
         fields = ideal.fields.lifted_by(start + behind, torch.cat([where, torch.arange(start, start + behind)]))
         derived = partial(_behind, ideal.derived, where)
-        flows += run(module, inputs, fields, output=output, seed=seed, derived=derived)
+        flows += run(module, inputs, fields, output=output, seed=seed, derived=derived, moving=ideal.moving)
     return flows
 
 
-def _behind(derived: Sequence[Derived], where: Tensor, theta: Tensor) -> Tensor:
+def _behind(derived: Sequence[Computed], where: Tensor, theta: Tensor) -> Tensor:
     """Derived tensors at all of the module's parameters, of which the slice's are at ``where``."""
     return extension(derived, theta[where])
 
