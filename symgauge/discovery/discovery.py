@@ -99,8 +99,13 @@ class Discovery:
 
     @property
     def beyond_affine(self) -> int:
-        """Dimension of the symmetries beyond them that take in tensors computed from others: 1/γ, W⁻¹."""
+        """Dimension of the symmetries beyond them that take in tensors computed from others: 1/γ, W⁻¹, products."""
         return sum(more.fields.count for more in self.attempt.taken_in)
+
+    @property
+    def integrated(self) -> int:
+        """Of these, how many move what they take in: their motions are no exponentials, and are integrated."""
+        return sum(more.fields.count for more in self.attempt.taken_in if more.moving)
 
     @property
     def explained(self) -> int:
@@ -140,6 +145,7 @@ class Discovery:
             "frozen_unmoved": self.frozen_unmoved,
             "algebra": self.algebra,
             "beyond_affine": self.beyond_affine,
+            "integrated": self.integrated,
             "explained": self.explained,
             "unexplained": self.unexplained,
             "unexplained_tensors": {name: motion.can for name, motion in rest.unknown.items() if motion.can},

@@ -33,13 +33,13 @@ class Ideal:
     derived: tuple[Computed, ...] = ()
     """Tensors computed from others that it takes in; they follow the parameters in the fields' space."""
     moving: bool = False
-    """Whether it moves what they are computed from: then they are no constants of its motions."""
+    """Whether it moves what they are computed from: then they are no constants of its motions, which are integrated."""
 
     def as_dict(self) -> dict[str, object]:
         """Plain data for JSON."""
         return {
             "algebra": self.algebra, "dimension": self.dimension, "tensors": list(self.tensors), "action": self.action,
-            "moves_what_it_takes_in": self.moving,
+            "integrated": self.moving,
         }  # fmt: skip
 
 
