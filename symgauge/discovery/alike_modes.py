@@ -59,6 +59,16 @@ class AlikeModes:
         theirs = [mode for j, mode in enumerate(self.of(other)) if mode is not None and j in rest]
         return any(a.dual == b.action for a in self.of(one) if a is not None for b in theirs)
 
+    def summed(self, one: Block, other: Block, mode: int) -> list[int]:
+        """Modes of ``one`` on which known symmetries act as on the dual of this mode of the other.
+
+        Where any are known they must act there: what nothing acts on is alike by its size alone.
+        """
+        theirs = self.of(other)[mode]
+        if theirs is None or (self.fields.count and not any(theirs.action[1:])):
+            return []
+        return [i for i, mine in enumerate(self.of(one)) if mine is not None and mine.dual == theirs.action]
+
     def _modes(self, block: Block) -> Iterator[Mode | None]:
         modes = [Mode(_key(m), _key(-m.transpose(0, 2, 1) % self.p)) for m in self._matrices(_base(block))]
         if not isinstance(block, Derived):

@@ -16,8 +16,8 @@ from symgauge.arithmetic.primes import DEFAULT_PRIMES
 from symgauge.checks import check_choice, check_measuring
 from symgauge.discovery.attempts import Attempt, attempts, best_attempt, bound_of, least_left, members, point_of
 from symgauge.discovery.connected import ReachedBy
-from symgauge.discovery.derived import Computed, extension
 from symgauge.discovery.discrete import DiscreteGroup, discrete_group
+from symgauge.discovery.extended import Computed, extension
 from symgauge.discovery.flows import Flow, run
 from symgauge.discovery.ideals import Ideal, ideals_of
 from symgauge.errors import InvalidInput, Undecided

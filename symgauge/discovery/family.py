@@ -14,7 +14,7 @@ from torch import Tensor
 from symgauge.architecture import Architecture
 from symgauge.discovery import writing
 from symgauge.discovery.ansatz import blocks_of
-from symgauge.discovery.derived import Computed, base_of, computed, extension
+from symgauge.discovery.extended import Computed, bases_of, computed, extension
 from symgauge.discovery.fields import Fields, fields_from
 from symgauge.discovery.integrated import run
 from symgauge.model_graph import ModelGraph
@@ -57,7 +57,7 @@ class DiscoveredFamily(Symmetry):
     def tensors(self) -> tuple[str, ...]:
         """Names of all parameters that it moves or reads."""
         every = [name for lines in self.generators for line in lines for name in writing.tensors(line)]
-        return tuple(dict.fromkeys(map(base_of, every)))
+        return tuple(dict.fromkeys(base for name in every for base in bases_of(name)))
 
     def derived(self, shapes: Mapping[str, tuple[int, ...]]) -> list[Computed]:
         """Tensors in its lines that are computed from parameters of these shapes, one after the other."""

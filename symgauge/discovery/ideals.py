@@ -10,7 +10,7 @@ import numpy as np
 
 from symgauge.discovery.ansatz import Block
 from symgauge.discovery.attempts import Attempt
-from symgauge.discovery.derived import Computed
+from symgauge.discovery.extended import Computed
 from symgauge.discovery.fields import Fields, together
 from symgauge.discovery.kinds import kind
 from symgauge.discovery.rational import integer_matrix

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from symgauge.arithmetic.finite_field import FiniteField
 from symgauge.discovery.ansatz import Block
-from symgauge.discovery.derived import Computed, Extended
+from symgauge.discovery.extended import Computed, Extended
 from symgauge.discovery.fields import Fields
 from symgauge.discovery.lifting import fraction
 from symgauge.discovery.structure import Constants

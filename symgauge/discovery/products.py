@@ -1,7 +1,8 @@
 """The larger ansatz: a tensor takes in products of two others, X = L · C · R, each a parameter or computed from one.
 
 L and R stand where the target's own modes are acted on alike (:mod:`symgauge.discovery.alike_modes`); what is left of
-their modes is summed over with the unknown constants C. The target itself may be R, as in W ↦ W + (E⁻¹C)·W.
+their modes is summed over with the unknown constants C. The target itself may be R, as in W ↦ W + (E⁻¹C)·W, and so may
+what a map makes of it, as in W ↦ W + (E⁻¹C)·(O·W).
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from dataclasses import dataclass, replace
 
 from symgauge.discovery.alike_modes import AlikeModes, Kept
 from symgauge.discovery.ansatz import Block, Term
-from symgauge.discovery.derived import Computed, Derived, Product, inverses, product, reciprocals
+from symgauge.discovery.derived import Derived, inverses, reciprocals
+from symgauge.discovery.extended import Computed
+from symgauge.discovery.multiplied import Product, bases, chain, product
 
 _ALL = 256
 """Unknown constants of one term."""
@@ -56,7 +59,19 @@ def _with_factors(factors: tuple[Block, ...], targets: Sequence[Block], start: i
     terms = [Term(target, None) for target in targets]
     terms += [term for target in targets for factor in factors for term in _taking_in(target, factor, modes)]
     with_target = [term for target in targets for factor in factors for term in _times_target(target, factor, modes)]
-    of_both = [term for target in targets for term in _of_both(target, factors, modes)] if len(factors) > 1 else []
+    of_both: list[Term] = []
+    if len(factors) > 1:
+        one, other = factors
+        of_both = [
+            term
+            for target in targets
+            for terms in (
+                _of_both(target, factors, modes),
+                _times_chain(target, one, other, modes),
+                _times_chain(target, other, one, modes),
+            )
+            for term in terms
+        ]
     if not (of_both if len(factors) > 1 else with_target):
         return None
     terms = list(dict.fromkeys([*terms, *with_target, *of_both]))
@@ -92,6 +107,20 @@ def _times_target(target: Block, factor: Block, modes: AlikeModes) -> Iterator[T
     for kept in _some(everyone):
         rest = tuple((m, len(factor.shape) + m) for m in everyone if m not in kept)
         yield from filter(_small, (Term(target, source, (*by, *rest)) for by in modes.matchings(target, factor, kept)))
+
+
+def _times_chain(target: Block, factor: Block, map_: Block, modes: AlikeModes) -> Iterator[Term]:
+    """As a factor times the target, of which that mode is replaced over which a map is applied to it first."""
+    if target in (factor, map_) or isinstance(map_, Derived) or target.name in bases(factor):
+        return
+    width = len(factor.shape) + len(map_.shape) - 1
+    for mode in range(len(target.shape)):
+        rest = [m for m in range(len(target.shape)) if m != mode]
+        kept = tuple((m, width + k) for k, m in enumerate(rest))
+        for over in modes.summed(map_, target, mode):
+            source = product(factor, chain(map_, target, (over, mode)), 0)
+            for by in modes.matchings(target, factor, [mode]):
+                yield from filter(_small, [Term(target, source, (*by, *kept))])
 
 
 def _of_both(target: Block, pair: tuple[Block, ...], modes: AlikeModes) -> Iterator[Term]:

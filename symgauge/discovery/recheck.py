@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from symgauge.accounting.explaining import account
-from symgauge.discovery.derived import extension
+from symgauge.discovery.extended import extension
 from symgauge.discovery.family import DiscoveredFamily
 from symgauge.discovery.flows import run
 from symgauge.discovery.sizes import subject_at

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from symgauge.arithmetic.finite_field import Residues
 from symgauge.discovery.ansatz import Block, Term, keeping_one
-from symgauge.discovery.derived import Computed, Derived, Extended
+from symgauge.discovery.derived import Derived
+from symgauge.discovery.extended import Computed, Extended
 from symgauge.discovery.fields import Fields
 from symgauge.discovery.lifting import lifted
 from symgauge.discovery.moving import closed_at_points, moves_what_it_reads

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from symgauge.discovery.ansatz import Block
-from symgauge.discovery.derived import Product
 from symgauge.discovery.fields import Fields
+from symgauge.discovery.multiplied import Product
 from symgauge.errors import InvalidInput
 
 ONE = "1"

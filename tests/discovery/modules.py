@@ -113,4 +113,21 @@ class Shifted(nn.Module):
 
 def shifted(width=3, outer=2):
     return Shifted(width, outer), symgauge.Vectors(1, width)
+
+
+class Written(nn.Module):
+    """The same where the offset is written by a map that is seen, to fewer directions than there are."""
+
+    def __init__(self):
+        super().__init__()
+        self.table, self.reader = nn.Parameter(torch.randn(3, 3)), nn.Parameter(torch.randn(3, 2))
+        self.offset, self.writer = nn.Parameter(torch.randn(1, 2)), nn.Parameter(torch.randn(2, 3))
+
+    def forward(self, x):
+        offset = x.sum(-1, keepdim=True) * (self.offset @ self.writer)
+        return torch.cat([x @ self.table @ self.reader, x @ self.table + offset, x[..., :2] @ self.writer], -1)
+
+
+def written():
+    return Written(), symgauge.Vectors(1, 3)
 '''

@@ -13,15 +13,18 @@ import symgauge
 from symgauge.arithmetic.finite_field import FiniteField
 from symgauge.discovery.alike_modes import AlikeModes
 from symgauge.discovery.ansatz import Block, blocks_of
-from symgauge.discovery.derived import extension, inverses, product, reciprocals, value
+from symgauge.discovery.derived import inverses, reciprocals
+from symgauge.discovery.extended import extension
 from symgauge.discovery.fields import Fields
 from symgauge.discovery.flows import run as run_fields
 from symgauge.discovery.integrated import run, run_to_rounding
 from symgauge.discovery.moving import closed_at_points
+from symgauge.discovery.multiplied import chain, product, value
 from symgauge.discovery.points import Point
 from symgauge.discovery.sizes import subject_at
 from symgauge.discovery.structure import closed
 from symgauge.discovery.translations import Modulo
+from symgauge.model_graph import graph_of
 from symgauge.symmetries.catalogue.token_shifts import TokenValueShift
 
 from .test_emit import emitted, loaded
@@ -81,11 +84,22 @@ def test_as_many_as_the_reader_sees(command) -> None:
     assert [ideal.algebra for ideal in found.ideals] == ["abelian(3)"]
 
 
-def test_a_known_family_that_was_unexplained() -> None:
-    """Constants in the values of a first layer that sees as few tokens as it is wide."""
-    stages = set()
-    found = symgauge.discover(TokenValueShift.example, discrete=False, progress=lambda stage, *_: stages.add(stage))
-    assert (found.nullity, found.unexplained, found.integrated, found.doubt) == (52, 0, 4, "")
+def test_what_a_map_makes_of_the_target(command, tmp_path) -> None:
+    made = loaded(emitted(command, tmp_path, "written"))
+    found = symgauge.discover("mine.py:written", discrete=False)
+    assert (found.nullity, found.integrated, found.unexplained) == (2, 2, 0)
+    assert found.ideals[0].algebra == "abelian(2)"
+    assert "reader takes in a multiple of (table)⁻¹ * (writer:1·reader:0)" in found.ideals[0].action
+    made.test_every_family_is_a_symmetry_and_nothing_is_left()
+
+
+def test_constants_in_the_values_of_a_first_layer() -> None:
+    """The catalogue's family, where heads write to two of three directions of the stream."""
+    family, stages = TokenValueShift(), set()
+    architecture = family.example.replace(vocabulary=3, d_model=3, heads=1, groups=1, d_k=2, d_v=2, d_ff=2)
+    found = symgauge.discover(architecture, discrete=False, progress=lambda stage, *_: stages.add(stage))
+    (site,) = family.sites(architecture, graph_of(architecture))
+    assert (found.unexplained, found.integrated, found.doubt) == (0, site.coordinates, "")
     moved = {"token_table", "layers__0__attention__query__weight", "layers__0__attention__value__weight"}
     assert [set(ideal.tensors) for ideal in found.ideals if ideal.moving] == [moved]
     assert "products of two tensors" in stages
@@ -130,6 +144,18 @@ def test_derivatives_of_what_is_computed_follow_from_what_defines_it() -> None:
         assert (both.along(theta, motion, field) == expected.reshape(-1) % P).all()
         assert both.bases == {inverse.base.name, "gain"}
         assert both.degree == n + 1
+
+
+def test_the_derivative_of_a_product_of_matrices_is_its_bilinear_rest() -> None:
+    """(A + A')(B + B') − AB − A'B', over the second mode of one and the first of the other."""
+    blocks = blocks_of([("a", (2, 3)), ("b", (3, 2))])
+    both = chain(*blocks, (1, 0))
+    theta, motion = (torch.randint(1, P, (12,), generator=torch.Generator().manual_seed(s)) for s in (0, 1))
+    a, b = theta[:6].reshape(2, 3), theta[6:].reshape(3, 2)
+    assert (both.of(theta, P).reshape(2, 2) == _times(a, b)).all()
+    rest = both.of((theta + motion) % P, P) - both.of(theta, P) - both.of(motion, P)
+    assert (both.along(theta, motion, FiniteField(P)) == rest % P).all()
+    assert (both.bases, both.degree) == ({"a", "b"}, 2)
 
 
 def _times(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
