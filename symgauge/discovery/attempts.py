@@ -226,13 +226,14 @@ class _Search:
         """Tensors that take in products of two others, for each set of tensors that moves in ways not explained."""
         modes = AlikeModes(before.fields, self.fibre.primes[0])
         search = partial(found_with, points=self.points, translations=self.translations, most=_LARGEST, progress=None)
-        said, ways, unknowns = f"{before.ansatz} and products of two tensors", 0, 0
+        said, ways, unknowns, left_out = f"{before.ansatz} and products of two tensors", 0, 0, 0
         for names in carriers(before.fibre, before.known, members(before.fibre)):
             every = ansatze([b for b in self.moving if b.name in names], self.blocks, self.fibre.parameters, modes)
             for number, ansatz in enumerate(every):
                 if not before.left or not lacking(names, before.fibre, before.known):
                     break
-                if unknowns + ansatz.size > _PRODUCTS:
+                if ansatz.size > _LARGEST or unknowns + ansatz.size > _PRODUCTS:
+                    left_out += 1
                     continue
                 ways, unknowns = ways + 1, unknowns + ansatz.size
                 if self.progress is not None:
@@ -244,8 +245,9 @@ class _Search:
                 if found is not None:
                     before = _with(before, found, f"{said} in {ways:,} ways", unknowns)
                     yield before
-        if before.left and ways:
-            yield replace(before, ansatz=f"{said} in {ways:,} ways", unknowns=unknowns)
+        if before.left and ways + left_out:
+            larger = f", {left_out:,} with more unknowns left out" if left_out else ""
+            yield replace(before, ansatz=f"{said} in {ways:,} ways{larger}", unknowns=unknowns)
 
     def _unexplained(self, before: Attempt) -> list[Block]:
         """Tensors of the smallest sets that carry the unexplained directions; all, where these are not small."""

@@ -187,7 +187,8 @@ def discover(
     A symmetry is sought among vector fields that are affine in the parameters and act on the modes of tensors
     (:mod:`symgauge.discovery.ansatz`). R(θ)X(θ) = 0 at random θ, R the Jacobian's rows, is linear in their
     coefficients; the solutions are lifted to ℚ, proved at fresh points modulo every prime, and run in float64. Where
-    norms' gains are in the way, they are held at 1 (:mod:`symgauge.discovery.slices`).
+    norms' gains are in the way, they are held at 1 (:mod:`symgauge.discovery.slices`). Where something is left, tensors
+    may take in inverses (:mod:`symgauge.discovery.derived`), then products (:mod:`symgauge.discovery.products`).
 
     Args:
         target: whatever :func:`~symgauge.subjects.target.subject_of` takes.

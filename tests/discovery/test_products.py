@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import partial
 
@@ -110,6 +111,13 @@ def test_what_is_left_says_that_products_were_tried(command) -> None:
     assert found.unexplained == 2
     assert "products of two tensors in" in found.tried[-1]
     assert found.tried[-1].endswith(": 0 of 2")
+
+
+def test_what_is_too_large_is_said(command, monkeypatch) -> None:
+    monkeypatch.setattr("symgauge.discovery.attempts._PRODUCTS", 50)
+    found = symgauge.discover("mine.py:cubed", discrete=False)
+    assert found.unexplained == 2
+    assert re.search(r"products of two tensors in \d ways, \d with more unknowns left out", found.tried[-1])
 
 
 def test_where_nothing_is_left_no_products_are_tried(command) -> None:
