@@ -12,7 +12,6 @@ from torch import nn
 from symgauge.arithmetic.finite_field import Residues
 from symgauge.discovery.alike_modes import AlikeModes
 from symgauge.discovery.ansatz import Block, Term, absorptions, blocks_of, near_absorptions, own_actions, shears
-from symgauge.discovery.carriers import carriers, lacking
 from symgauge.discovery.derived import Derived, inverses, reciprocals
 from symgauge.discovery.fields import Fields
 from symgauge.discovery.lifting import lifted, translations
@@ -26,6 +25,7 @@ from symgauge.discovery.solving import solve
 from symgauge.discovery.structure import Constants, closed, independent, rescaled
 from symgauge.discovery.taken_in import TakenIn, found_with, taken_in
 from symgauge.discovery.translations import Modulo
+from symgauge.discovery.unexplained_sets import lacking, unexplained_sets
 from symgauge.errors import Undecided
 from symgauge.exact.dimension import Progress, dimension
 from symgauge.exact.probes import Inputs
@@ -227,7 +227,7 @@ class _Search:
         modes = AlikeModes(before.fields, self.fibre.primes[0])
         search = partial(found_with, points=self.points, translations=self.translations, most=_LARGEST, progress=None)
         said, ways, unknowns, left_out = f"{before.ansatz} and products of two tensors", 0, 0, 0
-        for names in carriers(before.fibre, before.known, members(before.fibre)):
+        for names in unexplained_sets(before.fibre, before.known, members(before.fibre)):
             every = ansatze([b for b in self.moving if b.name in names], self.blocks, self.fibre.parameters, modes)
             for number, ansatz in enumerate(every):
                 if not before.left or not lacking(names, before.fibre, before.known):

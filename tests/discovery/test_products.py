@@ -25,6 +25,8 @@ from symgauge.discovery.points import Point
 from symgauge.discovery.sizes import subject_at
 from symgauge.discovery.structure import closed
 from symgauge.discovery.translations import Modulo
+from symgauge.discovery.unexplained_sets import lacking, unexplained_sets
+from symgauge.exact.rank import Echelon
 from symgauge.model_graph import graph_of
 from symgauge.symmetries.catalogue.token_shifts import TokenValueShift
 
@@ -246,6 +248,20 @@ def test_modes_are_alike_where_symmetries_act_alike() -> None:
     assert modes.of(inverse)[1] == modes.of(u)[1]
     assert list(modes.matchings(u, inverse, [1])) == [((1, 1),)]
     assert list(modes.matchings(w, inverse, [0])) == []
+
+
+@pytest.mark.parametrize("at_most", [1, 3])
+def test_sets_that_move_are_found_beyond_the_size_that_is_looked_through(command, at_most) -> None:
+    """The offset's two directions need the table and the reader, and not what writes it."""
+    subject = symgauge.subject_of("mine.py:written")
+    fibre = symgauge.dimension(subject.module, subject.inputs)
+    known = Echelon(fibre.echelon.field, fibre.parameters)
+    assert unexplained_sets(fibre, known, at_most) == [("table", "reader", "offset")]
+    assert lacking(("table", "reader", "offset"), fibre, known)
+    assert not lacking(("table", "offset", "writer"), fibre, known)
+    known.add(fibre.kernel())
+    assert not lacking(("table", "reader", "offset"), fibre, known)
+    assert unexplained_sets(fibre, known, at_most) == []
 
 
 def test_a_flow_is_run_to_rounding() -> None:

@@ -12,7 +12,7 @@ from symgauge.exact.result import FibreDimension
 from symgauge.exact.supports import supports
 
 
-def carriers(fibre: FibreDimension, known: Echelon, at_most: int) -> list[tuple[str, ...]]:
+def unexplained_sets(fibre: FibreDimension, known: Echelon, at_most: int) -> list[tuple[str, ...]]:
     """All sets of at most so many tensors; where these do not carry everything, larger ones of which no part would do.
 
     Of the latter one is found for each order in which tensors are let rest, one after the other, as long as something
