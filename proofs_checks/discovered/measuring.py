@@ -72,7 +72,7 @@ def measured(specimen: Specimen) -> dict[str, Any]:
 def _found(found: Discovery) -> dict[str, Any]:
     data = found.as_dict()
     kept = (
-        "parameters", "nullity", "frozen", "algebra", "beyond_affine", "explained", "unexplained",
+        "parameters", "nullity", "frozen", "algebra", "beyond_affine", "integrated", "explained", "unexplained",
         "unexplained_tensors", "discrete_order", "discrete", "tried", "flows",
         "failure_bound", "primes", "seed", "points", "doubt",
     )  # fmt: skip

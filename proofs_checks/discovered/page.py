@@ -28,9 +28,9 @@ _INTRODUCTION = """\
 Each specimen was given to `symgauge discover` with no description. *Frozen*: entries of vectors held at plain values,
 pure gauge each. *Algebra*: dimension of the affine symmetries on that slice, lifted to ℚ and proved at fresh points
 modulo two primes; every one-parameter group kept the function in float64 and was seen to change it when one tensor was
-left behind. *Inverses*: how many more directions the fields give by which a tensor takes in 1/γ or W⁻¹, proved and run
-in the same way. *Unexplained*: directions of the fibre that none of these gives. *Discrete order*: permutations and
-signs modulo the connected group."""
+left behind. *Inverses*: how many more directions the fields give by which a tensor takes in 1/γ, W⁻¹ or a product of
+two tensors, proved and run in the same way. *Unexplained*: directions of the fibre that none of these gives. *Discrete
+order*: permutations and signs modulo the connected group."""
 _GROUPS = {
     "attention variants": "Attention variants of the literature",
     "reference families": "Reference families, each on a small architecture",

@@ -10,19 +10,22 @@ import torch
 from torch import nn
 
 from symgauge.arithmetic.finite_field import Residues
+from symgauge.discovery.alike_modes import AlikeModes
 from symgauge.discovery.ansatz import Block, Term, absorptions, blocks_of, near_absorptions, own_actions, shears
 from symgauge.discovery.derived import Derived, inverses, reciprocals
 from symgauge.discovery.fields import Fields
 from symgauge.discovery.lifting import lifted, translations
 from symgauge.discovery.points import Points
+from symgauge.discovery.products import ansatze
 from symgauge.discovery.proving import proved
 from symgauge.discovery.rational import pivots
 from symgauge.discovery.representatives import sparsest
 from symgauge.discovery.slices import held, is_offset, slices
 from symgauge.discovery.solving import solve
 from symgauge.discovery.structure import Constants, closed, independent, rescaled
-from symgauge.discovery.taken_in import TakenIn, taken_in
+from symgauge.discovery.taken_in import TakenIn, found_with, taken_in
 from symgauge.discovery.translations import Modulo
+from symgauge.discovery.unexplained_sets import lacking, unexplained_sets
 from symgauge.errors import Undecided
 from symgauge.exact.dimension import Progress, dimension
 from symgauge.exact.probes import Inputs
@@ -32,6 +35,8 @@ from symgauge.exact.supports import supports
 
 _LARGEST = 2_500
 """Unknown coefficients up to which an ansatz is tried."""
+_PRODUCTS = 20_000
+"""Unknown coefficients of all ansätze with products of two tensors together."""
 _MANY = 16
 """Tensors up to which all sets of three are looked at."""
 
@@ -76,7 +81,8 @@ def attempts(
     """From the cheapest: small ansätze on ever smaller slices, then large ones on the best of them.
 
     Large ones come last, and with nothing held only where there is nothing to hold: a gain can take in so much that the
-    search is costly, and explains little. Where something is left, tensors take in what is computed from others.
+    search is costly, and explains little. Where something is left, tensors take in what is computed from others; where
+    something is left still, products of two.
     """
     slicer = _Slicer(whole, module, inputs, seed, progress)
     found: list[tuple[_Search, Attempt]] = []
@@ -87,7 +93,7 @@ def attempts(
             yield attempt
         found.append((search, attempt))
     search, attempt = min(found[1:] or found, key=lambda pair: (pair[1].left, len(pair[1].frozen)))
-    for stage in (search.with_reciprocals, search.large, search.with_inverses):
+    for stage in (search.with_reciprocals, search.large, search.with_inverses, search.with_products):
         for better in stage(attempt):
             yield (attempt := better)
 
@@ -212,12 +218,36 @@ class _Search:
             except Undecided:  # what cannot be told here takes nothing from what is known
                 continue
             if found is not None:
-                before = replace(
-                    before, ansatz=f"{before.ansatz} and {what}", unknowns=found.unknowns, known=found.known,
-                    failure_bound=before.failure_bound + found.failure_bound, taken_in=(*before.taken_in, found),
-                )  # fmt: skip
+                before = _with(before, found, f"{before.ansatz} and {what}", found.unknowns)
                 yield before
                 targets = self._unexplained(before)
+
+    def with_products(self, before: Attempt) -> Iterator[Attempt]:
+        """Tensors that take in products of two others, for each set of tensors that moves in ways not explained."""
+        modes = AlikeModes(before.fields, self.fibre.primes[0])
+        search = partial(found_with, points=self.points, translations=self.translations, most=_LARGEST, progress=None)
+        said, ways, unknowns, left_out = f"{before.ansatz} and products of two tensors", 0, 0, 0
+        for names in unexplained_sets(before.fibre, before.known, members(before.fibre)):
+            every = ansatze([b for b in self.moving if b.name in names], self.blocks, self.fibre.parameters, modes)
+            for number, ansatz in enumerate(every):
+                if not before.left or not lacking(names, before.fibre, before.known):
+                    break
+                if ansatz.size > _LARGEST or unknowns + ansatz.size > _PRODUCTS:
+                    left_out += 1
+                    continue
+                ways, unknowns = ways + 1, unknowns + ansatz.size
+                if self.progress is not None:
+                    self.progress("products of two tensors", number, len(every))
+                try:
+                    found = search(ansatz.terms, ansatz.derived, known=before.known)
+                except Undecided:
+                    continue
+                if found is not None:
+                    before = _with(before, found, f"{said} in {ways:,} ways", unknowns)
+                    yield before
+        if before.left and ways + left_out:
+            larger = f", {left_out:,} with more unknowns left out" if left_out else ""
+            yield replace(before, ansatz=f"{said} in {ways:,} ways{larger}", unknowns=unknowns)
 
     def _unexplained(self, before: Attempt) -> list[Block]:
         """Tensors of the smallest sets that carry the unexplained directions; all, where these are not small."""
@@ -251,6 +281,14 @@ class _Search:
             self.translations, fields, trivial, constants, known, solutions.points, bound,
             () if before is None else before.taken_in,
         )  # fmt: skip
+
+
+def _with(before: Attempt, found: TakenIn, ansatz: str, unknowns: int) -> Attempt:
+    """An attempt and the symmetries that tensors have beyond it by what they take in."""
+    return replace(
+        before, ansatz=ansatz, unknowns=unknowns, known=found.known, taken_in=(*before.taken_in, found),
+        failure_bound=before.failure_bound + found.failure_bound,
+    )  # fmt: skip
 
 
 def members(fibre: FibreDimension) -> int:

@@ -1,33 +1,30 @@
 """Tensors that are computed from one parameter, and that others may take in: 1/γ and W⁻¹.
 
 What undoes a norm's gain for the maps that read it is its reciprocal; what makes up for a constant behind a map is its
-inverse, or what it annihilates. A field that takes in such a tensor is not affine in the parameters. But it moves none
-of those that the tensor is computed from, so that the tensor is a constant of its motion: as a linear map of
+inverse, or what it annihilates. A field that takes in such a tensor is not affine in the parameters. Where it moves
+none of those that the tensor is computed from, the tensor is a constant of its motion: as a linear map of
 (1, θ, derived tensors) it is proved, bracketed and run like an affine one.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import flint
 import torch
 from torch import Tensor
 
+from symgauge.arithmetic.finite_field import FiniteField, Residues
 from symgauge.discovery.ansatz import Block
-from symgauge.discovery.points import Point, Points
 from symgauge.discovery.slices import is_offset
-from symgauge.errors import Undecided
 
 Kind = Literal["reciprocal", "inverse"]
 
 _WIDEST = 16
 """Largest matrix whose inverse is taken in."""
-_NAME = re.compile(r"1/(?P<over>.+)|\((?P<inverse>[^:]+)(:\d+×\d+)?\)⁻¹")
 
 
 @dataclass(frozen=True)
@@ -38,6 +35,11 @@ class Derived(Block):
     base: Block
     rows: int = 0
     """Of an inverse: how many rows the matrix has."""
+
+    @property
+    def bases(self) -> frozenset[str]:
+        """Names of the parameters that it is computed from."""
+        return frozenset([self.base.name])
 
     @property
     def degree(self) -> int:
@@ -55,10 +57,17 @@ class Derived(Block):
         square = _completed(entries.reshape(self.rows, -1))
         return (torch.linalg.inv(square) if p is None else _inverted(square, p)).reshape(-1)
 
-
-def extension(derived: Sequence[Derived], theta: Tensor, p: int | None = None) -> Tensor:
-    """What stands behind θ (P,) in (θ, derived tensors)."""
-    return torch.cat([theta[:0], *(each.of(theta, p) for each in derived)])
+    def along(self, theta: Tensor, motion: Tensor, field: FiniteField) -> Tensor:
+        """Its derivative (size,) along a motion (P,) of the parameters at θ, modulo p."""
+        here, speed = self.of(theta, field.p), motion[self.base.places]
+        if self.kind == "reciprocal":
+            return -(here * here % field.p) * speed % field.p
+        n = math.isqrt(self.size)
+        change = torch.zeros((n, n), dtype=torch.int64)
+        matrix = speed.reshape(self.rows, -1)
+        change[: matrix.shape[0], : matrix.shape[1]] = matrix
+        inverse = Residues(here.reshape(n, n))
+        return -field.matmul(field.matmul(inverse, Residues(change)), inverse).re.reshape(-1) % field.p
 
 
 def _completed(matrix: Tensor) -> Tensor:
@@ -76,54 +85,6 @@ def _inverted(matrix: Tensor, p: int) -> Tensor:
     return torch.tensor([int(x) for x in inverse.entries()])
 
 
-class Extended:
-    """Points at which derived tensors stand behind the parameters."""
-
-    def __init__(self, points: Points, derived: Sequence[Derived]) -> None:
-        self.fibre, self.primes, self.derived = points.fibre, points.primes, derived
-        self._points = points
-
-    @property
-    def size(self) -> int:
-        """Of (θ, derived tensors)."""
-        return self.fibre.parameters + sum(each.size for each in self.derived)
-
-    def used(self, prime: int) -> int:
-        return self._points.used(prime)
-
-    def point(self, number: int, prime: int) -> Point:
-        point = self._points.point(number, prime)
-        return Point(
-            self.extended(point.theta, prime), point.rows, point.degree + sum(each.degree for each in self.derived)
-        )
-
-    def extended(self, theta: Tensor, p: int | None = None) -> Tensor:
-        """(θ, derived tensors) at θ.
-
-        Raises:
-            Undecided: one of them does not exist there modulo p.
-        """
-        try:
-            return torch.cat([theta, extension(self.derived, theta, p)])
-        except (ZeroDivisionError, ValueError):
-            raise Undecided(
-                f"a parameter that is divided by is 0 modulo {p} at a random point; pass another seed"
-            ) from None
-
-
-def named(name: str, blocks: Sequence[Block], start: int) -> Derived | None:
-    """The derived tensor that is called so, at ``start``; None if none is."""
-    every = (*reciprocals(blocks, start), *inverses(blocks, start))
-    found = next((each for each in every if each.name == name), None)
-    return None if found is None else replace(found, start=start)
-
-
-def base_of(name: str) -> str:
-    """The name of the parameter that the tensor of this name is computed from; its own if it is a parameter."""
-    found = _NAME.fullmatch(name)
-    return name if found is None else found["over"] or found["inverse"]
-
-
 def reciprocals(blocks: Sequence[Block], start: int) -> Iterator[Derived]:
     """Of vectors that multiply, one after the other from position ``start``."""
     for block in blocks:
@@ -136,9 +97,16 @@ def inverses(blocks: Sequence[Block], start: int) -> Iterator[Derived]:
     """Of matrices completed to square ones, any tensor's first modes against its last; each at ``start``."""
     for block in blocks:
         for cut in range(1, len(block.shape)):
-            before, behind = block.shape[:cut], block.shape[cut:]
-            rows, columns = math.prod(before), math.prod(behind)
+            rows, columns = math.prod(block.shape[:cut]), math.prod(block.shape[cut:])
             if 1 < max(rows, columns) <= _WIDEST:
-                shape = (*(behind if rows <= columns else (rows,)), *(before if rows >= columns else (columns,)))
+                shape = inverse_shape(block.shape, cut)
                 called = block.name if len(block.shape) == 2 else f"{block.name}:{rows}×{columns}"
                 yield Derived(f"({called})⁻¹", shape, start, "inverse", block, rows)
+
+
+def inverse_shape(shape: tuple[int, ...], cut: int) -> tuple[int, ...]:
+    """Of the completed inverse of a tensor with this shape, read as a matrix of its first ``cut`` modes against the
+    others: modes of the longer side are one."""
+    before, behind = shape[:cut], shape[cut:]
+    rows, columns = math.prod(before), math.prod(behind)
+    return (*(behind if rows <= columns else (rows,)), *(before if rows >= columns else (columns,)))

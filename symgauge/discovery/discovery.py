@@ -16,8 +16,8 @@ from symgauge.arithmetic.primes import DEFAULT_PRIMES
 from symgauge.checks import check_choice, check_measuring
 from symgauge.discovery.attempts import Attempt, attempts, best_attempt, bound_of, least_left, members, point_of
 from symgauge.discovery.connected import ReachedBy
-from symgauge.discovery.derived import Derived, extension
 from symgauge.discovery.discrete import DiscreteGroup, discrete_group
+from symgauge.discovery.extended import Computed, extension
 from symgauge.discovery.flows import Flow, run
 from symgauge.discovery.ideals import Ideal, ideals_of
 from symgauge.errors import InvalidInput, Undecided
@@ -99,8 +99,13 @@ class Discovery:
 
     @property
     def beyond_affine(self) -> int:
-        """Dimension of the symmetries beyond them that take in tensors computed from others: 1/γ, W⁻¹."""
+        """Dimension of the symmetries beyond them that take in tensors computed from others: 1/γ, W⁻¹, products."""
         return sum(more.fields.count for more in self.attempt.taken_in)
+
+    @property
+    def integrated(self) -> int:
+        """Of these, how many move what they take in: their motions are no exponentials, and are integrated."""
+        return sum(more.fields.count for more in self.attempt.taken_in if more.moving)
 
     @property
     def explained(self) -> int:
@@ -140,6 +145,7 @@ class Discovery:
             "frozen_unmoved": self.frozen_unmoved,
             "algebra": self.algebra,
             "beyond_affine": self.beyond_affine,
+            "integrated": self.integrated,
             "explained": self.explained,
             "unexplained": self.unexplained,
             "unexplained_tensors": {name: motion.can for name, motion in rest.unknown.items() if motion.can},
@@ -181,7 +187,8 @@ def discover(
     A symmetry is sought among vector fields that are affine in the parameters and act on the modes of tensors
     (:mod:`symgauge.discovery.ansatz`). R(θ)X(θ) = 0 at random θ, R the Jacobian's rows, is linear in their
     coefficients; the solutions are lifted to ℚ, proved at fresh points modulo every prime, and run in float64. Where
-    norms' gains are in the way, they are held at 1 (:mod:`symgauge.discovery.slices`).
+    norms' gains are in the way, they are held at 1 (:mod:`symgauge.discovery.slices`). Where something is left, tensors
+    may take in inverses (:mod:`symgauge.discovery.derived`), then products (:mod:`symgauge.discovery.products`).
 
     Args:
         target: whatever :func:`~symgauge.subjects.target.subject_of` takes.
@@ -251,11 +258,11 @@ def _flows(attempt: Attempt, found: Sequence[Ideal], inputs: Inputs, output: Out
         behind = sum(each.size for each in ideal.derived)
         fields = ideal.fields.lifted_by(start + behind, torch.cat([where, torch.arange(start, start + behind)]))
         derived = partial(_behind, ideal.derived, where)
-        flows += run(module, inputs, fields, output=output, seed=seed, derived=derived)
+        flows += run(module, inputs, fields, output=output, seed=seed, derived=derived, moving=ideal.moving)
     return flows
 
 
-def _behind(derived: Sequence[Derived], where: Tensor, theta: Tensor) -> Tensor:
+def _behind(derived: Sequence[Computed], where: Tensor, theta: Tensor) -> Tensor:
     """Derived tensors at all of the module's parameters, of which the slice's are at ``where``."""
     return extension(derived, theta[where])
 

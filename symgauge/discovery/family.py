@@ -1,4 +1,4 @@
-"""A family of symmetries given by generators: affine fields on a module's parameters, by their names."""
+"""A family of symmetries given by generators: fields on a module's parameters, by their names."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from torch import Tensor
 from symgauge.architecture import Architecture
 from symgauge.discovery import writing
 from symgauge.discovery.ansatz import blocks_of
-from symgauge.discovery.derived import Derived, base_of, named
+from symgauge.discovery.extended import Computed, bases_of, computed, extension
 from symgauge.discovery.fields import Fields, fields_from
+from symgauge.discovery.integrated import run
 from symgauge.model_graph import ModelGraph
 from symgauge.symmetries.base import Output, Roles, Site, Symmetry, Unseen
 
 _STEPS, _TERMS = 8, 14
 """exp(X) = exp(X/8)⁸, each by its series: to rounding for elements of norm up to 3."""
+_FLOW_STEPS = 4
+"""Steps of a flow that is integrated: to rounding as far as sampled elements go, unless there is a pole on the way."""
 _FAR = 0.3
 """Standard deviation of a sampled element's coordinates."""
 
@@ -29,7 +32,8 @@ class DiscoveredFamily(Symmetry):
     """Subclasses give ``name``, ``title``, ``found`` and ``generators``.
 
     The element with coordinates x acts by exp(Σ xᵢ Xᵢ), where a step along Xᵢ does what its lines say. The series of
-    the exponential is written in sums and products, which the exact engine differentiates.
+    the exponential is written in sums and products, which the exact engine differentiates. Where the fields move what
+    they are computed from, the flow is integrated (:mod:`symgauge.discovery.integrated`).
 
     Example:
         >>> import torch, symgauge
@@ -52,24 +56,24 @@ class DiscoveredFamily(Symmetry):
     @property
     def tensors(self) -> tuple[str, ...]:
         """Names of all parameters that it moves or reads."""
-        return tuple(dict.fromkeys(base_of(name) for name in self._named))
+        every = [name for lines in self.generators for line in lines for name in writing.tensors(line)]
+        return tuple(dict.fromkeys(base for name in every for base in bases_of(name)))
 
-    @property
-    def _named(self) -> tuple[str, ...]:
-        """Names of all tensors in its lines, with those that are computed from parameters."""
-        return tuple(
-            dict.fromkeys(name for lines in self.generators for line in lines for name in writing.tensors(line))
-        )
-
-    def derived(self, shapes: Mapping[str, tuple[int, ...]]) -> list[Derived]:
+    def derived(self, shapes: Mapping[str, tuple[int, ...]]) -> list[Computed]:
         """Tensors in its lines that are computed from parameters of these shapes, one after the other."""
         blocks = blocks_of(list(shapes.items()))
-        start, found = sum(block.size for block in blocks), []
-        for name in self._named:
-            if name not in shapes and (each := named(name, blocks, start)) is not None:
+        start = sum(block.size for block in blocks)
+        found: list[Computed] = []
+        for names in dict.fromkeys(writing.read_by(line) for lines in self.generators for line in lines):
+            if (each := computed(names, blocks, start)) is not None:
                 found.append(each)
                 start += each.size
         return found
+
+    def moving(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
+        """Whether it moves what any of these is computed from."""
+        moved = {writing.tensors(line)[0] for lines in self.generators for line in lines}
+        return any(each.bases & moved for each in self.derived(shapes))
 
     def applies(self, a: Architecture | None, output: Output = "logits") -> bool:
         return output in self.outputs
@@ -104,15 +108,25 @@ class DiscoveredFamily(Symmetry):
         rows, columns, factors = (torch.cat([part[i] for part in parts]) for i in range(3))
         owner = torch.cat([torch.full((len(part[0]),), i) for i, part in enumerate(parts)])
         speed = x[owner] * factors.to(torch.float64)
-        # The constant 1 stands before all entries; nothing moves it, nor what is computed from others.
         theta = torch.cat([roles[name].reshape(-1) for name in shapes])
-        point = torch.cat([torch.ones(1, dtype=torch.float64), theta, *(each.of(theta) for each in derived)])
-        for _ in range(_STEPS):
-            term = point
-            for k in range(1, _TERMS + 1):
-                step = torch.zeros(point.shape, dtype=torch.float64).scatter_add(0, rows, speed * term[columns])
-                term = step / (_STEPS * k)
-                point = point + term
+
+        def moved_by(point: Tensor) -> Tensor:
+            return torch.zeros(point.shape, dtype=torch.float64).scatter_add(0, rows, speed * point[columns])
+
+        def extended(theta: Tensor) -> Tensor:
+            # The constant 1 stands before all entries; nothing moves it, nor what is computed from others.
+            return torch.cat([torch.ones(1, dtype=torch.float64), theta, extension(derived, theta)])
+
+        point = extended(theta)
+        if self.moving(shapes):
+            end = run(lambda at: moved_by(extended(at))[1 : 1 + len(theta)], theta, _FLOW_STEPS)
+            point = torch.cat([point[:1], end])
+        else:
+            for _ in range(_STEPS):
+                term = point
+                for k in range(1, _TERMS + 1):
+                    term = moved_by(term) / (_STEPS * k)
+                    point = point + term
         moved = dict.fromkeys(writing.tensors(line)[0] for lines in self.generators for line in lines)
         return {name: point[places[name]] for name in moved}
 

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy.sparse.linalg import expm_multiply
 from torch import Tensor, nn
 
 from symgauge.discovery.fields import Fields
+from symgauge.discovery.integrated import run_to_rounding
 from symgauge.exact.probes import Inputs
 from symgauge.exact.result import Output
 from symgauge.layout import Layout, flatten
@@ -24,6 +26,9 @@ from symgauge.numeric.invariance import LARGEST_ALLOWED
 _EPSILON = torch.finfo(torch.float64).eps
 _STRIDE = 0.4
 """How far a motion goes, relative to the parameters that it moves."""
+
+_SHORTEST = 0.1
+"""Part of that which is gone where a pole lies on the way."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +57,12 @@ class Flow:
 
 def run(
     module: nn.Module, inputs: Inputs, fields: Fields, *, output: Output, seed: int,
-    derived: Callable[[Tensor], Tensor] = lambda theta: theta[:0],
+    derived: Callable[[Tensor], Tensor] = lambda theta: theta[:0], moving: bool = False,
 ) -> list[Flow]:  # fmt: skip
     """Run the motion of every field at the module's parameters θ (P,).
 
-    The fields are on (θ, ``derived(θ)``), what is derived being a constant of each motion.
+    The fields are on (θ, ``derived(θ)``). What is derived is a constant of each motion, which is then an exponential;
+    where it is ``moving``, the motion is integrated.
     """
     theta, named = flatten(module)
     shapes = {name: p.shape for name, p in module.named_parameters()}
@@ -65,25 +71,31 @@ def run(
     before = layout.read(theta)
     expected = function(before)
     longest = max(max(shape, default=1) for shape in shapes.values())
-    start = np.concatenate([[1.0], theta.numpy(), derived(theta).numpy()])
+    start = _point(theta, derived(theta))
     shaken = sensitivity(function, before, {}, seed)
     generator = torch.Generator().manual_seed(seed % 2**61 + NOISE)
     flows = []
     for number in range(fields.count):
         matrix = fields.chosen([number]).matrices()[0].astype(np.float64)
         speed = matrix @ start
-        moving = np.nonzero(speed)[0]
-        time = _STRIDE * float(np.linalg.norm(start[moving]) / np.linalg.norm(speed[moving])) if len(moving) else 1.0
+        live = np.nonzero(speed)[0]
+        stride = _STRIDE * float(np.linalg.norm(start[live]) / np.linalg.norm(speed[live])) if len(live) else 1.0
+        time = stride
         names = [name for name, x in layout.read(torch.from_numpy(speed[1 : 1 + len(theta)])).items() if bool(x.any())]
 
         def act(
             roles: Mapping[str, Tensor], element: Tensor, a: Any = matrix, moved: Sequence[str] = names
         ) -> Mapping[str, Tensor]:
             now = layout.write(roles, theta)
-            point = np.concatenate([[1.0], now.numpy(), derived(now).numpy()])
-            after = layout.read(torch.from_numpy(expm_multiply(float(element) * a, point)[1 : 1 + len(theta)]))
+            if moving:
+                end, _ = _integrated(float(element) * a, now, derived)
+            else:
+                end = torch.from_numpy(expm_multiply(float(element) * a, _point(now, derived(now)))[1 : 1 + len(theta)])
+            after = layout.read(end)
             return {name: after[name] for name in moved}
 
+        while moving and time > _SHORTEST * stride and not _integrated(time * matrix, theta, derived)[1]:
+            time /= 2  # there is a pole on the way
         element = torch.tensor(time, dtype=torch.float64)
         after = {**before, **act(before, element)}
         condition = conditions(act, before, element, seed)
@@ -97,6 +109,19 @@ def run(
                 break
         flows.append(Flow(change, allowed, control, required))
     return flows
+
+
+def _point(theta: Tensor, derived: Tensor) -> NDArray[np.float64]:
+    return np.concatenate([[1.0], theta.numpy(), derived.numpy()])
+
+
+def _integrated(matrix: Any, theta: Tensor, derived: Callable[[Tensor], Tensor]) -> tuple[Tensor, bool]:
+    """Where the field with this map of (1, θ, derived) leads from θ in a time of 1, and whether that is settled."""
+
+    def speed(at: Tensor) -> Tensor:
+        return torch.from_numpy((matrix @ _point(at, derived(at)))[1 : 1 + len(theta)])
+
+    return run_to_rounding(speed, theta)
 
 
 def _spoiled(

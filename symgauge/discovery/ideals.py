@@ -10,13 +10,14 @@ import numpy as np
 
 from symgauge.discovery.ansatz import Block
 from symgauge.discovery.attempts import Attempt
-from symgauge.discovery.derived import Derived
+from symgauge.discovery.extended import Computed
 from symgauge.discovery.fields import Fields, together
 from symgauge.discovery.kinds import kind
 from symgauge.discovery.rational import integer_matrix
 from symgauge.discovery.reading import action
 from symgauge.discovery.representatives import plainest
 from symgauge.discovery.structure import Constants
+from symgauge.discovery.taken_in import TakenIn
 from symgauge.lie import LieAlgebra, common_name
 
 
@@ -29,13 +30,16 @@ class Ideal:
     tensors: tuple[str, ...]
     action: str
     fields: Fields
-    derived: tuple[Derived, ...] = ()
+    derived: tuple[Computed, ...] = ()
     """Tensors computed from others that it takes in; they follow the parameters in the fields' space."""
+    moving: bool = False
+    """Whether it moves what they are computed from: then they are no constants of its motions, which are integrated."""
 
     def as_dict(self) -> dict[str, object]:
         """Plain data for JSON."""
         return {
             "algebra": self.algebra, "dimension": self.dimension, "tensors": list(self.tensors), "action": self.action,
+            "integrated": self.moving,
         }  # fmt: skip
 
 
@@ -51,11 +55,43 @@ def ideals_of(attempt: Attempt) -> list[Ideal]:
     found = ideals(attempt.translations, attempt.fields, attempt.trivial, attempt.constants, attempt.blocks)
     for more in attempt.taken_in:
         blocks = (*attempt.blocks, *more.derived)
-        none = more.fields.chosen([])
-        found += [
-            replace(i, derived=more.derived) for i in ideals(none, more.fields, more.trivial, more.constants, blocks)
-        ]
+        if more.moving or more.constants is None:
+            those = [_moving(more, blocks)]
+        else:
+            those = ideals(more.fields.chosen([]), more.fields, more.trivial, more.constants, blocks)
+        found += [_reading(ideal, more.derived) for ideal in those]
     return found
+
+
+def _moving(more: TakenIn, blocks: Sequence[Block]) -> Ideal:
+    """Fields that move what they are computed from: their algebra by its brackets, and not by eigenvalues."""
+    tensors = tuple(b.name for b in blocks if more.fields.moved(b.start, b.size).any())
+    return Ideal(_of_brackets(more), more.fields.count, tensors, action(more.fields, blocks), more.fields, moving=True)
+
+
+def _of_brackets(more: TakenIn) -> str:
+    count = more.fields.count
+    if more.constants is None:
+        return f"{count} fields, no algebra"
+    factors = LieAlgebra(more.constants, count).ideals() if more.constants else []
+    simple = [factor.name for factor in factors if not factor.algebra.is_abelian]
+    central = count - sum(len(factor.basis) for factor in factors if not factor.algebra.is_abelian)
+    return " ⊕ ".join([*simple, *([f"abelian({central})"] if central else [])])
+
+
+def _reading(ideal: Ideal, derived: Sequence[Computed]) -> Ideal:
+    """The ideal with those of the derived tensors that it reads."""
+    fields, used, columns = ideal.fields, [], ideal.fields.columns.copy()
+    live = (fields.values != 0).any(0)
+    start = min(each.start for each in derived)
+    for each in derived:
+        inside = (fields.columns > each.start) & (fields.columns <= each.start + each.size)
+        if (inside & live).any():
+            columns[inside] = fields.columns[inside] - each.start + start
+            used.append(replace(each, start=start))
+            start += each.size
+    found = Fields(start, fields.rows[live], columns[live], fields.values[:, live])
+    return replace(ideal, fields=found, derived=tuple(used))
 
 
 def ideals(

@@ -67,7 +67,7 @@ def _exact(rows: Integers, columns: Integers, values: Integers, size: int, p: in
     """Independent fields from their coefficients modulo p."""
     distinct, inverse = np.unique(values, axis=1, return_inverse=True) if values.size else (values, np.zeros(0, int))
     keep = _pivot_rows(distinct, p)
-    fractions = {int(r): _fraction(int(r), p) for r in np.unique(distinct[keep])}
+    fractions = {int(r): fraction(int(r), p) for r in np.unique(distinct[keep])}
     exact = []
     for row in distinct[keep]:
         lifts = [x for v in row if (x := fractions[int(v)]) is not None]
@@ -129,7 +129,7 @@ def _echelon(values: Integers, p: int) -> Integers:
     return result
 
 
-def _fraction(residue: int, p: int) -> Fraction | None:
+def fraction(residue: int, p: int) -> Fraction | None:
     """The fraction a/b with small a and b that is this residue; None if there is none."""
     (r0, t0), (r1, t1) = (p, 0), (residue, 1)
     while r1 > _SIMPLE:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from symgauge.arithmetic.finite_field import FiniteField, Residues
-from symgauge.discovery.derived import Extended
+from symgauge.discovery.extended import Extended
 from symgauge.discovery.fields import Fields
 from symgauge.discovery.points import Points
 from symgauge.errors import Undecided

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from symgauge.accounting.explaining import account
-from symgauge.discovery.derived import extension
+from symgauge.discovery.extended import extension
 from symgauge.discovery.family import DiscoveredFamily
 from symgauge.discovery.flows import run
 from symgauge.discovery.sizes import subject_at
@@ -66,8 +66,11 @@ def _run(subject: Subject, families: Sequence[DiscoveredFamily], point: Tensor, 
     prepare(subject.module, [name for name, _ in named], theta)
     for family in families:
         derived = partial(extension, family.derived(shapes))
-        fields = family.fields(shapes)
-        for flow in run(subject.module, subject.inputs, fields, output=output, seed=seed, derived=derived):
+        motions = run(
+            subject.module, subject.inputs, family.fields(shapes), output=output, seed=seed, derived=derived,
+            moving=family.moving(shapes),
+        )  # fmt: skip
+        for flow in motions:
             changes = f"{flow.change:.1e}, and by {flow.control:.1e} where it is spoiled"
             assert flow.holds, f"{family.name}: a motion changes the function by {changes}"
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from symgauge.arithmetic.finite_field import FiniteField, Residues
 from symgauge.discovery.ansatz import Term
-from symgauge.discovery.derived import Extended
+from symgauge.discovery.extended import Extended
 from symgauge.discovery.points import Point, Points
 from symgauge.errors import Undecided
 from symgauge.exact.rank import Echelon

@@ -11,9 +11,11 @@ from torch import Tensor
 
 from symgauge.arithmetic.finite_field import Residues
 from symgauge.discovery.ansatz import Block, Term, keeping_one
-from symgauge.discovery.derived import Derived, Extended
+from symgauge.discovery.derived import Derived
+from symgauge.discovery.extended import Computed, Extended
 from symgauge.discovery.fields import Fields
 from symgauge.discovery.lifting import lifted
+from symgauge.discovery.moving import closed_at_points, moves_what_it_reads
 from symgauge.discovery.points import Points
 from symgauge.discovery.proving import proved
 from symgauge.discovery.representatives import sparsest
@@ -31,15 +33,18 @@ _ALL = 256
 class TakenIn:
     """Symmetries that affine ones do not span, on the space of (θ, derived tensors)."""
 
-    derived: tuple[Derived, ...]
+    derived: tuple[Computed, ...]
     fields: Fields
     trivial: Fields
     """Those of the ansatz that point along translations."""
-    constants: Constants = field(repr=False)
+    constants: Constants | None = field(repr=False)
+    """Structure constants; None where brackets are no combinations of the fields with constant coefficients."""
     known: Echelon = field(repr=False)
     """What they span at the fibre's point, together with what was known before."""
     unknowns: int
     failure_bound: float
+    moving: bool = False
+    """Whether fields move what the derived tensors are computed from, so that these are no constants of the motion."""
 
 
 def taken_in(
@@ -57,7 +62,18 @@ def taken_in(
     targets = [target for target in targets if target not in bases]
     more = [term for target in targets for each in derived for term in _terms(target, each)]
     terms = [*(Term(target, None) for target in targets), *more]
-    if not more or sum(term.size for term in terms) > most:
+    return found_with(terms, derived, points, translations, known, most, progress) if more else None
+
+
+def found_with(
+    terms: Sequence[Term], derived: Sequence[Computed], points: Points, translations: Fields, known: Echelon,
+    most: int, progress: Progress | None,
+) -> TakenIn | None:  # fmt: skip
+    """What fields of these terms do beyond what is ``known``; None if that is nothing, or there are too many unknowns.
+
+    Raises :class:`Undecided` as searches for affine fields do.
+    """
+    if sum(term.size for term in terms) > most:
         return None
     there, prime = Extended(points, derived), points.primes[0]
     modulo = Modulo(Fields(there.size, translations.rows, translations.columns, translations.values))
@@ -68,12 +84,18 @@ def taken_in(
     fields, known = _new(sparsest(fields, trivial), there, known)
     if not fields.count:
         return None
-    fields, constants = closed(modulo.reduced(fields)[0], modulo)
+    moving = moves_what_it_reads(fields, [term.target for term in terms], derived)
+    constants: Constants | None
+    if moving:
+        constants = closed_at_points(fields, there, modulo)
+    else:
+        fields, constants = closed(modulo.reduced(fields)[0], modulo)
     bound = proved(fields, there, there.used(prime))
-    return TakenIn(tuple(derived), fields, trivial, constants, known, sum(term.size for term in terms), bound)
+    unknowns = sum(term.size for term in terms)
+    return TakenIn(tuple(derived), fields, trivial, constants, known, unknowns, bound, moving)
 
 
-def _terms(target: Block, source: Derived) -> Iterator[Term]:
+def _terms(target: Block, source: Block) -> Iterator[Term]:
     """All maps of small tensors, and those that keep one mode of larger ones."""
     if target.size * source.size <= _ALL:
         yield Term(target, source)

@@ -33,7 +33,7 @@ class Modulo:
         for row in reduced_rows(self.vectors):
             self.still.append(next(i for i, x in enumerate(row) if x))
             reduced.append({i: Fraction(x) for i, x in enumerate(row) if x})
-        self._by_still = dict(zip(self.still, reduced, strict=True))
+        self.by_still = dict(zip(self.still, reduced, strict=True))
 
     def inside(self, block: Block) -> int:
         """How many independent constants move nothing but this tensor."""
@@ -63,10 +63,10 @@ class Modulo:
         """Reduction as a linear map of coefficients: where they stand after it, and (place before, after, factor)."""
         found: list[tuple[int, tuple[int, int], Fraction]] = []
         for e, (r, c) in enumerate(zip(rows.tolist(), columns.tolist(), strict=True)):
-            if c - 1 not in self._by_still:
-                if r not in self._by_still:
+            if c - 1 not in self.by_still:
+                if r not in self.by_still:
                     found.append((e, (r, c), Fraction(1)))
-                found += [(e, (i, c), -x) for i, x in self._by_still.get(r, {}).items() if i != r]
+                found += [(e, (i, c), -x) for i, x in self.by_still.get(r, {}).items() if i != r]
         after = sorted({place for _, place, _ in found})
         index = {place: i for i, place in enumerate(after)}
         r, c = (np.array([place[i] for place in after], dtype=np.int64) for i in (0, 1))

@@ -1,4 +1,8 @@
-"""Affine fields as lines for people, which :mod:`symgauge.discovery.family` reads: ``k[0, :, 1] -= q[0, :, 0]``."""
+"""Fields as lines for people, which :mod:`symgauge.discovery.family` reads: ``k[0, :, 1] -= q[0, :, 0]``.
+
+A source may be the product of two slices, ``w[0, :] += 2 * u[0, 1] * v[:]``: of every entry of the first with every
+entry of the other, the last mode fastest. All modes of the first are written out.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +15,13 @@ from torch import Tensor
 
 from symgauge.discovery.ansatz import Block
 from symgauge.discovery.fields import Fields
+from symgauge.discovery.multiplied import Product
 from symgauge.errors import InvalidInput
 
 ONE = "1"
 """What stands for the constant in place of a source."""
 _LINE = re.compile(r"(?P<target>.+?) (?P<sign>[+-])= (?:(?P<factor>\d+) \* )?(?P<source>.+)")
+TIMES = " * "
 _SLICE = re.compile(r"(?P<name>[^\[\]\s]+)(?:\[(?P<index>[\d:, ]+)\])?")
 _FORBIDDEN = re.compile(r"[\[\]\s\"\\]")
 """What a tensor's name cannot have: it would not be read back, or break the emitted file."""
@@ -38,7 +44,7 @@ def lines(fields: Fields, number: int, blocks: Sequence[Block]) -> list[str]:
         source, out_of = (None, ()) if column == 0 else _place(column - 1, blocks)
         groups.setdefault((target, source, int(fields.values[number, e])), set()).add((into, out_of))
     return [
-        f"{_slice(target, into)} {'+' if factor > 0 else '-'}= {_times(factor)}"
+        f"{_slice(target, into)} {'+' if factor > 0 else '-'}= {_times(factor, source)}"
         f"{ONE if source is None else _slice(source, out_of)}"
         for (target, source, factor), entries in groups.items()
         for into, out_of in _collapsed(entries, target.shape, () if source is None else source.shape)
@@ -65,8 +71,14 @@ def parsed(line: str, places: Mapping[str, Tensor]) -> tuple[Tensor, Tensor, int
 def tensors(line: str) -> tuple[str, ...]:
     """Names of the tensors in a line, the moved one first."""
     match = _LINE.fullmatch(line)
-    slices = [] if match is None else [match["target"], *([match["source"]] if match["source"] != ONE else [])]
-    return tuple(text.partition("[")[0] for text in slices)
+    return () if match is None else (match["target"].partition("[")[0], *read_by(line))
+
+
+def read_by(line: str) -> tuple[str, ...]:
+    """Names of what a line takes in: none for a constant, two for a product."""
+    match = _LINE.fullmatch(line)
+    source = ONE if match is None else match["source"]
+    return () if source == ONE else tuple(text.partition("[")[0] for text in source.split(TIMES))
 
 
 def _place(position: int, blocks: Sequence[Block]) -> tuple[Block, Index]:
@@ -104,28 +116,34 @@ def _through(entry: Entry, i: int, j: int | None) -> Entry | None:
     return free, (*source[:j], ":", *source[j + 1 :])
 
 
-def _slice(block: Block, index: Index) -> str:
+def _slice(block: Block, index: Index, whole: bool = False) -> str:
+    """A slice; ``whole``: with all of its modes, also where nothing is chosen in the last of them."""
+    if isinstance(block, Product):
+        cut = len(block.left.shape)
+        return f"{_slice(block.left, index[:cut], whole=True)}{TIMES}{_slice(block.right, index[cut:])}"
     if block.name == ONE or _FORBIDDEN.search(block.name):
         raise InvalidInput(
             f"the tensor {block.name!r} cannot be written in a line; give it a name other than {ONE}, without blanks, "
             "brackets, double quotes and backslashes"
         )
     written = [str(i) for i in index]
-    while written and written[-1] == ":":
+    while written and written[-1] == ":" and not whole:
         written.pop()
     return f"{block.name}[{', '.join(written)}]" if written else block.name
 
 
-def _times(factor: int) -> str:
-    return "" if abs(factor) == 1 else f"{abs(factor)} * "
+def _times(factor: int, source: Block | None) -> str:
+    number = isinstance(source, Product) and source.left.name.isdigit()
+    return "" if abs(factor) == 1 and not number else f"{abs(factor)} * "
 
 
 def _positions(text: str, places: Mapping[str, Tensor], line: str) -> Tensor:
-    match = _SLICE.fullmatch(text)
-    if match is None or match["name"] not in places:
+    matches = [_SLICE.fullmatch(part) for part in text.split(TIMES)]
+    name = TIMES.join("" if match is None else match["name"] for match in matches)
+    if name not in places:
         raise InvalidInput(f"generator line {line!r}: there is no tensor {text!r}; there are {', '.join(places)}")
-    whole = places[match["name"]]
-    parts = [part.strip() for part in match["index"].split(",")] if match["index"] else []
+    whole = places[name]
+    parts = [part.strip() for match in matches if match and match["index"] for part in match["index"].split(",")]
     try:
         return whole[tuple(slice(None) if part == ":" else int(part) for part in parts)].reshape(-1)
     except (IndexError, ValueError):

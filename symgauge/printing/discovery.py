@@ -27,7 +27,12 @@ def _parts(found: Discovery) -> Iterator[RenderableType]:
         *([["held at plain values, pure gauge", held(found)]] if found.frozen else []),
         *([["of these, moved by no affine symmetry", f"{found.frozen_unmoved:,}"]] if found.frozen_unmoved else []),
         ["algebra of affine symmetries", f"dimension {found.algebra:,}"],
-        *([["symmetries that take in inverses", f"{found.beyond_affine:,}"]] if found.beyond_affine else []),
+        *(
+            [["symmetries that take in inverses or products", f"{found.beyond_affine:,}"]]
+            if found.beyond_affine
+            else []
+        ),
+        *([["of these, moving what they take in", f"{found.integrated:,}"]] if found.integrated else []),
         ["explained", f"{found.explained:,} of {found.nullity:,}"],
         *([] if found.discrete is None else [["permutations and signs", f"order {found.discrete.order:,}"]]),
         *([["motions run in float64", motions(found)]] if found.flows else []),
@@ -36,6 +41,15 @@ def _parts(found: Discovery) -> Iterator[RenderableType]:
     if found.ideals:
         yield ideals(found)
     yield from remaining(found)
+
+
+def beyond_affine(found: Discovery) -> list[list[str]]:
+    """How many symmetries are not affine, and how many of these are no exponentials; nothing where there are none."""
+    rows = (
+        ("symmetries that take in inverses or products", found.beyond_affine),
+        ("of these, moving what they take in", found.integrated),
+    )
+    return [[label, f"{count:,}"] for label, count in rows if count]
 
 
 def held(found: Discovery) -> str:

@@ -16,7 +16,7 @@ from symgauge.discovery.alike import Alike, alike
 from symgauge.discovery.discovery import Discovery
 from symgauge.discovery.fields import together
 from symgauge.discovery.sizes import Formula
-from symgauge.printing.discovery import motions, remaining
+from symgauge.printing.discovery import beyond_affine, motions, remaining
 from symgauge.printing.sizes import named
 from symgauge.reporting import markdown as md
 
@@ -69,8 +69,7 @@ def _facts(found: Discovery) -> Iterator[list[object]]:
     if found.frozen_unmoved:
         yield ["of these, moved by no affine symmetry", f"{found.frozen_unmoved:,}"]
     yield ["algebra of affine symmetries", f"dimension {found.algebra:,}"]
-    if found.beyond_affine:
-        yield ["symmetries that take in inverses", f"{found.beyond_affine:,}"]
+    yield from map(list, beyond_affine(found))
     if found.discrete is not None:
         yield ["permutations and signs", f"order {found.discrete.order:,}"]
     yield ["inputs", md.code(str(found.subject.inputs))]

@@ -97,4 +97,37 @@ class Heads(nn.Module):
 
 def heads():
     return Heads(), symgauge.Vectors(1, 4)
+
+
+class Shifted(nn.Module):
+    """A table seen with an offset, and alone by a reader: E − 1cᵀ is made up for by the offset, and by E⁻¹1cᵀ·R."""
+
+    def __init__(self, width=3, outer=2):
+        super().__init__()
+        self.table, self.offset = nn.Parameter(torch.randn(width, width)), nn.Parameter(torch.randn(1, width))
+        self.reader = nn.Parameter(torch.randn(width, outer))
+
+    def forward(self, x):
+        return torch.cat([x @ self.table @ self.reader, x @ self.table + x.sum(-1, keepdim=True) * self.offset], -1)
+
+
+def shifted(width=3, outer=2):
+    return Shifted(width, outer), symgauge.Vectors(1, width)
+
+
+class Written(nn.Module):
+    """The same where the offset is written by a map that is seen, to fewer directions than there are."""
+
+    def __init__(self):
+        super().__init__()
+        self.table, self.reader = nn.Parameter(torch.randn(3, 3)), nn.Parameter(torch.randn(3, 2))
+        self.offset, self.writer = nn.Parameter(torch.randn(1, 2)), nn.Parameter(torch.randn(2, 3))
+
+    def forward(self, x):
+        offset = x.sum(-1, keepdim=True) * (self.offset @ self.writer)
+        return torch.cat([x @ self.table @ self.reader, x @ self.table + offset, x[..., :2] @ self.writer], -1)
+
+
+def written():
+    return Written(), symgauge.Vectors(1, 3)
 '''

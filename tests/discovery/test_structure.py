@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from symgauge.discovery.fields import Fields
-from symgauge.discovery.lifting import _fraction
+from symgauge.discovery.lifting import fraction
 from symgauge.discovery.structure import closed, rescaled
 from symgauge.discovery.translations import Modulo
 
@@ -57,10 +57,10 @@ def test_reduction_says_by_what_it_multiplies() -> None:
 @pytest.mark.parametrize("value", [Fraction(0), Fraction(-3), Fraction(5, 7), Fraction(-4096, 4095)])
 def test_small_fractions_are_found_again(value: Fraction) -> None:
     p = 2147483579
-    assert _fraction(value.numerator * pow(value.denominator, -1, p) % p, p) == value
+    assert fraction(value.numerator * pow(value.denominator, -1, p) % p, p) == value
 
 
 def test_few_residues_are_small_fractions() -> None:
     p = 2147483579
-    found = sum(_fraction(1_000_003 * k % p, p) is not None for k in range(1, 2000))
+    found = sum(fraction(1_000_003 * k % p, p) is not None for k in range(1, 2000))
     assert found < 100

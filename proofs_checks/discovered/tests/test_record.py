@@ -48,11 +48,23 @@ def test_groups_of_matrices_have_the_name_that_is_known() -> None:
         assert any(each in ideal["algebra"] for each in names for ideal in lines[name]["ideals"]), name
 
 
-def test_the_page_names_what_is_left() -> None:
+def test_products_of_two_tensors_explain_what_inverses_leave() -> None:
+    lines = {line["name"]: line for line in recorded()}
+    for name, integrated in (("token-value-shift", 4), ("token-key-shift", 4), ("successive-value-bias-shift", 0)):
+        line = lines[name]
+        assert (line["unexplained"], line["integrated"]) == (0, integrated)
+        assert line["flows"]["run"] == line["flows"]["kept"]
+        assert "products of two tensors in" in line["tried"][-1]
+
+
+def test_the_page_names_what_is_left(monkeypatch) -> None:
+    lines = recorded()
+    assert lines[0]["unexplained"] == 0
+    left = lines[0] | {"name": "left", "unexplained": 3, "unexplained_tensors": {"table": 3}}
+    monkeypatch.setattr("proofs_checks.discovered.page.recorded", lambda: [*lines, left])
     text = page(Ledger())
-    for line in recorded():
+    for line in (*lines, left):
         assert f"| {line['name']} |" in text
-    left = [line for line in recorded() if line.get("unexplained")]
-    assert text.count("- **unexplained**: ") == len(left) > 0
-    for line in left:
-        assert f"- **unexplained**: {line['unexplained']} directions, which move" in text
+    unexplained = sum(line.get("unexplained", 0) > 0 for line in lines)
+    assert text.count("- **unexplained**: ") == unexplained + 1
+    assert "- **unexplained**: 3 directions, which move `table`" in text
