@@ -97,8 +97,9 @@ def compare(
             residuals += found
             if progress is not None:
                 progress(name, (done + 1) / steps)
-        residuals = traded(judge, element, residuals) + _others(judge)
-        ran = None if ids is None else _run(judge, element, residuals, ids, progress)
+        residuals, same = judge.untouched(traded(judge, element, residuals))
+        residuals += _others(judge)
+        ran = None if ids is None else _run(judge, element, residuals, same, ids, progress)
         return _concluded(judge, element, residuals, computed, ran, drawn=tokens is None)
 
 
@@ -113,12 +114,12 @@ def _others(judge: Judge) -> list[Residual]:
 
 
 def _run(
-    judge: Judge, element: Element, residuals: list[Residual], ids: Tensor,
+    judge: Judge, element: Element, residuals: list[Residual], same: frozenset[str], ids: Tensor,
     progress: Callable[[str, float], None] | None,
 ) -> FunctionCheck:  # fmt: skip
     a, b = judge.a, judge.b
     small = a.graph.parameters <= _LADDER and not any(r.level == "unexplained" for r in residuals)
-    return check_function(a, b, judge.anatomy, element, residuals, ids, ladder=small, progress=progress)
+    return check_function(a, b, judge.anatomy, element, residuals, same, ids, ladder=small, progress=progress)
 
 
 def _concluded(

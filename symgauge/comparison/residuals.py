@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -19,6 +19,8 @@ from symgauge.comparison.stored_precision import Precision, precision_of
 from symgauge.model_graph import Attention, LatentAttention
 
 Level = Literal["exact", "stored", "unexplained"]
+_A_FEW = 16.0
+"""Unit roundoffs that are left by folding a factor into a tensor and out again, or mixing a head and mixing it back."""
 MOST = 0.5
 """No rounding, however coarse, is held to leave less than half of a tensor."""
 
@@ -178,6 +180,25 @@ class Judge:
         for role in softmax_routers(self.b, piece):
             roles[role] = roles[role] - roles[role].mean(-1, keepdim=True)
         return Normal(roles, scale)
+
+    def untouched(self, residuals: list[Residual]) -> tuple[list[Residual], frozenset[str]]:
+        """Where most tensors are the same to the last bit, the others were not computed anew all together: of each of
+        them no more is rounding than a few products leave, whatever its length. The residuals so judged, and the roles
+        that are the same."""
+        same = frozenset(r.role for r in residuals if r.value == 0)
+        if len(same) <= len(residuals) / 2:
+            return residuals, frozenset()
+        found = []
+        for r in residuals:
+            units = [p.unit for side in (self.a, self.b) if (p := self._precision_of(side, r.role)) is not None]
+            exact = min(r.exact, _A_FEW * max(units, default=2.0**-47))
+            far = r.level == "exact" and r.value > exact
+            found.append(replace(r, exact=exact, level="unexplained") if far else replace(r, exact=exact))
+        return found, same
+
+    def _precision_of(self, side: Side, role: str) -> Precision | None:
+        """The same as :meth:`precision`, and of tensors of no role."""
+        return self.precision(side, role) if role in self.b.graph.shapes else None
 
 
 def _length(x: Tensor | Rows) -> int:
