@@ -21,10 +21,9 @@ def heads_exceed_their_form(a: Architecture) -> bool:
 
 def _exceeds(a: Architecture, graph: ModelGraph, sub: Sublayer) -> bool:
     if isinstance(sub, LatentAttention) and a.latent is not None:
-        query, latent = a.latent.query or a.d_model, a.latent.key_value
-        any_scores = a.d_k - a.latent.d_rope >= min(query, latent) and a.latent.d_rope >= min(query, a.d_model)
-        rotated_alone = a.d_k == a.latent.d_rope  # by keys that all heads share
-        return a.heads > 1 and (any_scores or rotated_alone) and a.d_v >= min(latent, a.d_model)
+        query, latent, still = a.latent.query or a.d_model, a.latent.key_value, a.d_k - a.latent.d_rope
+        # All heads share rotated keys, so that queries mix there whatever their ranks; a latent's need any matrix.
+        return a.heads > 1 and (still == 0 or still >= min(query, latent)) and a.d_v >= min(latent, a.d_model)
     if not isinstance(sub, Attention) or sub.query_norm is not None:
         return False
     query, key, value, output = functions_read(a, graph, sub)
