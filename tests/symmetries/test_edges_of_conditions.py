@@ -166,6 +166,8 @@ EDGES |= {
         ("constants of keys at four", {"context": 4, "key_bias": True}, False),
     ]
 }  # fmt: skip
+LATENTS: dict[str, Any] = {"attention": "linear", "causal": False, "residual": False, "vocabulary": 0, "d_ff": 0}
+SHEARED: dict[str, Any] = {"vocabulary": 0, "d_ff": 5, "norm": "layer", "placement": "output", "embedding_norm": True}
 EDGES |= {
     "matrices of two ranks mix three heads": (
         (3, 3, 3, 2), {"attention": "linear", "vocabulary": 0, "d_ff": 0, "key_bias": True}, "without softmax heads"),
@@ -177,6 +179,15 @@ EDGES |= {
         (4, 2, 3, 2), {"attention": "linear", "vocabulary": 0, "d_ff": 0, "latent": Latent(0, 2, 1)}, "without soft"),
     "heads with fewer channels than a latent has": (
         (4, 2, 2, 2), {"attention": "linear", "vocabulary": 0, "d_ff": 0, "latent": Latent(0, 2, 1)}, ""),
+    "heads of a latent that outnumber their outputs' form": (
+        (3, 4, 3, 1), {**LATENTS, "latent": Latent(2, 2, 1)}, "without soft"),
+    "heads of a latent that fit their outputs' form": ((3, 3, 3, 1), {**LATENTS, "latent": Latent(2, 2, 1)}, ""),
+    "heads of a latent that have more numbers than their form": (
+        (2, 4, 2, 1), {**LATENTS, "latent": Latent(2, 2, 2)}, "without soft"),
+    "an output norm's mean that maps alone see": ((5, 1, 2, 2), {**SHEARED, "final_norm": True}, "an output norm be"),
+    "an output norm's mean that is an output": ((5, 1, 2, 2), SHEARED, ""),
+    "an output norm's mean beside a given stream": (
+        (5, 1, 2, 2), {**SHEARED, "final_norm": True, "embedding_norm": False}, ""),
     "an output norm behind one latent channel": (
         (4, 1, 3, 3), {"vocabulary": 0, "d_ff": 0, "latent": Latent(4, 1, 3), "norm": "rms", "placement": "sandwich"},
         "an output norm behind"),
