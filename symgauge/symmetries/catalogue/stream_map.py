@@ -9,7 +9,7 @@ import torch
 from sympy import Expr, Integer
 from torch import Tensor
 
-from symgauge.architecture import Architecture
+from symgauge.architecture import Architecture, Latent
 from symgauge.model_graph import Map, ModelGraph, Norm, graph_of
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry
@@ -57,7 +57,9 @@ def _few_channels_before_a_tied_table(a: Architecture) -> bool:
     return norm is not None and norm.kind == "layer" and norm.width in (2, 3)
 
 
-_DIVIDED = ATTENTION.replace(d_ff=5, activation="relu", norm="rms", epsilon=0.0, final_norm=True)
+_DIVIDED = ATTENTION.replace(
+    d_k=3, d_v=2, latent=Latent(3, 3, 1), attention="linear", norm="rms", epsilon=0.0, final_norm=True
+)
 _LIFTED = SHARED.replace(layers=2, d_v=1, d_model=4, output_bias=True)
 
 
@@ -117,7 +119,7 @@ class StreamMap(Symmetry):
             "a norm without ε divides by a size that another norm behind it divides away",
             sizes_are_divided_away,
             example=_DIVIDED,
-            beside=_DIVIDED.replace(activation="gelu"),
+            beside=_DIVIDED.replace(attention="softmax"),
         ),
     )
 
