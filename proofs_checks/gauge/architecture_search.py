@@ -18,7 +18,7 @@ from symgauge.symmetries import dimension as formula
 from symgauge.symmetries.group import every_degenerate_case
 from symgauge.symmetries.symbols import evaluate
 
-Outcome = Literal["equal", "named, and larger", "named, though equal", "undecided", "deviates"]
+Outcome = Literal["equal", "named, and larger", "named, and smaller", "named, though equal", "undecided", "deviates"]
 ATTEMPTS = (0, 1)
 """Seeds of the point and the probes: a second one where the first does not decide."""
 BEFORE_A_DEVIATION = range(1, 5)
@@ -87,7 +87,7 @@ def search(seeds: Iterable[int], predicted: Callable[[Architecture], int] = know
         elif nullity == predicted(a):
             found.counts["named, though equal" if reasons else "equal"] += 1
         elif reasons:
-            found.counts["named, and larger"] += 1
+            found.counts["named, and larger" if nullity > predicted(a) else "named, and smaller"] += 1
         else:
             found.counts["deviates"] += 1
             found.deviations.append(

@@ -127,6 +127,7 @@ def test_nothing_is_unexplained_in_drawn_architectures(evidence: EvidenceLog) ->
             "deviations": equal(found.deviations, []),
             "equal": at_least(found.counts["equal"], 1),
             "named, and larger": found.counts["named, and larger"],
+            "named, and smaller": found.counts["named, and smaller"],
             "named, though equal": found.counts["named, though equal"],
             "undecided": found.counts["undecided"],
         },

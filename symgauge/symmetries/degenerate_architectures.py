@@ -8,12 +8,14 @@ from symgauge.architecture import Architecture, Experts, Latent, Rotary
 from symgauge.model_graph import graph_of
 from symgauge.symmetries.degenerate import DegenerateCase
 from symgauge.symmetries.examples import ATTENTION, BLOCK, LATENT, RMS
+from symgauge.symmetries.few_positions import few_positions_leave_forms
 from symgauge.symmetries.spaces import opened_by, spaces
-from symgauge.symmetries.two_positions import two_positions_leave_forms
 
 UNCHOSEN_EXPERT = "an expert may never be chosen, and is then free"
 
-_TURNING = ATTENTION.replace(d_model=1, heads=1, groups=1, d_k=4, rotary=Rotary((Fraction(1, 7), Fraction(2, 7))))
+_TURNING = ATTENTION.replace(
+    d_model=1, heads=1, groups=1, d_k=5, rotary=Rotary((Fraction(1, 4), Fraction(1, 2)), unrotated=1)
+)
 
 
 def _positions(a: Architecture) -> int:
@@ -48,10 +50,10 @@ DEGENERATE_CASES = (
         beside=ATTENTION.replace(context=2),
     ),
     DegenerateCase(
-        "sequences (or windows) of two positions show rotated scores at too few distances",
-        two_positions_leave_forms,
-        example=_TURNING.replace(context=2),
-        beside=_TURNING.replace(context=5),
+        "sequences (or windows) of few positions show rotated scores at too few distances",
+        few_positions_leave_forms,
+        example=_TURNING.replace(context=3),
+        beside=_TURNING.replace(context=4),
     ),
     DegenerateCase(
         "a norm over one direction (RMSNorm of one channel, LayerNorm of two) is a function of one number",

@@ -88,14 +88,18 @@ def output_norms_see_too_little(a: Architecture) -> bool:
     """Whether an output norm reads so few directions that a change of its gain can be made up for before it."""
     graph, layer = graph_of(a), a.norm == "layer"
     written = [(space, norm) for space in spaces(a, graph) for norm in space.outputs]
-    return any(_gain_is_left(a, graph, norm, layer and not s.centred(_moment(graph, s, norm))) for s, norm in written)
+    return any(
+        _gain_is_left(a, graph, s, norm, layer and not s.centred(_moment(graph, s, norm))) for s, norm in written
+    )
 
 
-def _gain_is_left(a: Architecture, graph: ModelGraph, norm: Norm, mean_is_seen: bool) -> bool:
+def _gain_is_left(a: Architecture, graph: ModelGraph, space: Space, norm: Norm, mean_is_seen: bool) -> bool:
     """Whether d_model gains exceed the numbers of the form of what ``norm`` reads, and its mean where that is seen."""
     r = _inner(a, graph, norm, a.d_model)
     biased = any(b.output_norm == norm and any(m.bias is not None for m in b.writers) for b in graph.branches())
     # A constant in a direction of its own stands beside ε: together they leave the size of the rest free.
     constant = biased and r < a.d_model
+    # Means that maps alone see can follow the direction along which the LayerNorm that opened the space is flat.
+    sheared = mean_is_seen and space.source is not None and not space.taken
     r = min(r, a.d_model - (norm.kind == "layer"))
-    return a.d_model + constant * (1 + mean_is_seen) > r * (r + 1) // 2 + r * mean_is_seen
+    return a.d_model + constant * (1 + mean_is_seen) + sheared > r * (r + 1) // 2 + r * mean_is_seen

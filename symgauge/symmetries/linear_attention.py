@@ -20,25 +20,42 @@ def heads_exceed_their_form(a: Architecture) -> bool:
 
 
 def _exceeds(a: Architecture, graph: ModelGraph, sub: Sublayer) -> bool:
-    if isinstance(sub, LatentAttention) and a.latent is not None:
-        query, latent = a.latent.query or a.d_model, a.latent.key_value
-        any_scores = a.d_k - a.latent.d_rope >= min(query, latent) and a.latent.d_rope >= min(query, a.d_model)
-        rotated_alone = a.d_k == a.latent.d_rope  # by keys that all heads share
-        return a.heads > 1 and (any_scores or rotated_alone) and a.d_v >= min(latent, a.d_model)
+    if isinstance(sub, LatentAttention):
+        return _latent_exceeds(a, sub)
     if not isinstance(sub, Attention) or sub.query_norm is not None:
         return False
     query, key, value, output = functions_read(a, graph, sub)
     share = a.heads // a.groups
-    # Heads that are any matrices on one side mix as far as their sums keep the other side's rank.
-    beyond = (query - a.d_k) * (key - a.d_k) if a.d_k < min(query, key) else 0
-    behind = (value - a.d_v) * (output - a.d_v) if a.d_v < min(value, output) else 0
-    apart = sub.rotary is None and share == 1 and min(beyond, behind) == 0 and a.heads - 1 > max(beyond, behind)
-    mix = apart or (a.heads > 1 and beyond == behind == 0)
+    mix = _mix(a.heads, (query, a.d_k, key), (value, a.d_v, output), apart=sub.rotary is None and share == 1)
     # As many heads as their outputs have numbers are one too many where rotations keep keys apart.
     shared = share > 1 and share - (sub.rotary is None) >= min(a.d_v * output, a.d_k * query)
     # Without rotations one group more than fills the form: so near to it heads are not told apart either.
     groups = a.groups + (sub.rotary is None)
     return groups * _numbers_of_a_group(a, graph, sub) > _numbers_of_the_form(a, graph, sub) or mix or shared
+
+
+def _latent_exceeds(a: Architecture, sub: LatentAttention) -> bool:
+    """The same of heads that share rotated keys, which add a form linear in the queries, whatever the rank of keys."""
+    assert a.latent is not None
+    query, latent, rotated = a.latent.query or a.d_model, a.latent.key_value, min(a.latent.d_rope, a.d_model)
+    still = a.d_k - a.latent.d_rope
+    scores = (query, still, latent) if still else (0, 0, 0)
+    numbers = product_numbers(*scores) + query * rotated + product_numbers(latent, a.d_v, a.d_model) - 1
+    form = query * a.d_model * (numbers_of_products(latent, latent) * (still > 0) + rotated * latent)
+    return a.heads * numbers > form or _mix(a.heads, scores, (latent, a.d_v, a.d_model), apart=True)
+
+
+def _mix(heads: int, scores: tuple[int, int, int], outputs: tuple[int, int, int], apart: bool) -> bool:
+    """Whether heads mix, by what they read, their channels, and what reads these, for scores and for outputs.
+
+    Heads that are any matrices on one side mix as far as their sums keep the other side's rank, if all are ``apart``.
+    """
+    beyond, behind = (
+        (read - channels) * (seen - channels) if channels < min(read, seen) else 0
+        for read, channels, seen in (scores, outputs)
+    )
+    one_side = apart and min(beyond, behind) == 0 and heads - 1 > max(beyond, behind)
+    return one_side or (heads > 1 and beyond == behind == 0)
 
 
 def _numbers_of_a_group(a: Architecture, graph: ModelGraph, sub: Attention) -> int:

@@ -9,13 +9,14 @@ import torch
 from sympy import Expr, Integer
 from torch import Tensor
 
-from symgauge.architecture import Architecture
+from symgauge.architecture import Architecture, Latent
 from symgauge.model_graph import Map, ModelGraph, Norm, graph_of
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry
 from symgauge.symmetries.catalogue.value_output import value_maps
 from symgauge.symmetries.citation import Cites
 from symgauge.symmetries.degenerate import DegenerateCase
+from symgauge.symmetries.divided_sizes import sizes_are_divided_away
 from symgauge.symmetries.elements import (
     cayley,
     differences,
@@ -56,6 +57,9 @@ def _few_channels_before_a_tied_table(a: Architecture) -> bool:
     return norm is not None and norm.kind == "layer" and norm.width in (2, 3)
 
 
+_DIVIDED = ATTENTION.replace(
+    d_k=3, d_v=2, latent=Latent(3, 3, 1), attention="linear", norm="rms", epsilon=0.0, final_norm=True
+)
 _LIFTED = SHARED.replace(layers=2, d_v=1, d_model=4, output_bias=True)
 
 
@@ -110,6 +114,12 @@ class StreamMap(Symmetry):
             _few_channels_before_a_tied_table,
             example=PRE_LN.replace(d_model=3, tied=True),
             beside=PRE_LN.replace(d_model=3),
+        ),
+        DegenerateCase(
+            "a norm without ε divides by a size that another norm behind it divides away",
+            sizes_are_divided_away,
+            example=_DIVIDED,
+            beside=_DIVIDED.replace(attention="softmax"),
         ),
     )
 
