@@ -97,7 +97,7 @@ def compare(
             residuals += found
             if progress is not None:
                 progress(name, (done + 1) / steps)
-        residuals, same = judge.untouched(traded(judge, element, residuals))
+        residuals, same = judge.untouched(traded(judge, element, residuals), element)
         residuals += _others(judge)
         ran = None if ids is None else _run(judge, element, residuals, same, ids, progress)
         return _concluded(judge, element, residuals, computed, ran, drawn=tokens is None)

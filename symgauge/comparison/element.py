@@ -68,6 +68,14 @@ class Element:
             if tensor is not None:
                 self.tensors[f"{name}.{part}"] = tensor
 
+    def moves(self, role: str) -> bool:
+        """Whether anything but the identity acts on the sublayer that a role belongs to, or on the stream."""
+        sublayer = role.rsplit(".", 2)[0]
+        return any(
+            (name == "stream" or name.rsplit(".", 1)[0] == sublayer) and not _is_identity(name.rsplit(".", 1)[-1], x)
+            for name, x in self.tensors.items()
+        )
+
     def described(self) -> dict[str, str]:
         """What moves, in words, by name; parts that are the identity are left out."""
         found: dict[str, str] = {}
@@ -103,6 +111,16 @@ class Element:
         """The largest condition number of its matrices."""
         matrices = [x for name, x in self.tensors.items() if name.rsplit(".", 1)[-1] in _MATRICES]
         return max((float(torch.linalg.cond(x).max()) for x in matrices), default=1.0)
+
+
+def _is_identity(kind: str, x: Tensor) -> bool:
+    if kind in ("heads", "order", "experts"):
+        return torch.equal(x, torch.arange(len(x)))
+    if kind == "factors":
+        return torch.equal(x, torch.ones_like(x))
+    if kind in ("key_shift", "value_shift"):
+        return not bool(x.any())
+    return torch.equal(x, torch.eye(x.shape[-1], dtype=x.dtype).expand_as(x)) if x.dim() > 1 else False
 
 
 INNER = "head.order"

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from symgauge.checkpoints.rows import Rows
+from symgauge.comparison.element import Element
 from symgauge.comparison.heads import attention_of, into_roles
 from symgauge.comparison.latents import made_through
 from symgauge.comparison.pieces import Anatomy, Normal, Piece, softmax_routers
@@ -181,15 +182,18 @@ class Judge:
             roles[role] = roles[role] - roles[role].mean(-1, keepdim=True)
         return Normal(roles, scale)
 
-    def untouched(self, residuals: list[Residual]) -> tuple[list[Residual], frozenset[str]]:
-        """Where most tensors are the same to the last bit, the others were not computed anew all together: of each of
-        them no more is rounding than a few products leave, whatever its length. The residuals so judged, and the roles
-        that are the same."""
+    def untouched(self, residuals: list[Residual], element: Element) -> tuple[list[Residual], frozenset[str]]:
+        """Where most tensors are the same to the last bit, the others were not computed anew all together: of those
+        that ``element`` does not move no more is rounding than a few products leave, whatever their length. The
+        residuals so judged, and the roles that are the same."""
         same = frozenset(r.role for r in residuals if r.value == 0)
         if len(same) <= len(residuals) / 2:
             return residuals, frozenset()
         found = []
         for r in residuals:
+            if element.moves(r.role):
+                found.append(r)
+                continue
             units = [p.unit for side in (self.a, self.b) if (p := self._precision_of(side, r.role)) is not None]
             exact = min(r.exact, _A_FEW * max(units, default=2.0**-47))
             far = r.level == "exact" and r.value > exact
