@@ -105,11 +105,13 @@ def test_one_head_mixed_in_float32_is_equal():
     d = module.config.head_dim
     share = module.config.num_attention_heads // module.config.num_key_value_heads
     u, _, v = torch.linalg.svd(torch.randn((d, d), generator=torch.Generator().manual_seed(0)))
-    mix = u @ torch.diag(torch.logspace(0, 3, d)) @ v
-    state[value][:d] = mix.T @ state[value][:d]
-    for head in range(share):
-        part = state[output][:, head * d : (head + 1) * d]
-        state[output][:, head * d : (head + 1) * d] = torch.linalg.solve(mix, part.T).T
+    there = u @ torch.diag(torch.logspace(0, 1.6, d)) @ v
+    back = torch.linalg.inv(there.double()).float() @ u
+    for mix in (there, back):
+        state[value][:d] = mix.T @ state[value][:d]
+        for head in range(share):
+            part = state[output][:, head * d : (head + 1) * d]
+            state[output][:, head * d : (head + 1) * d] = torch.linalg.solve(mix, part.T).T
     other = tiny("llama", 2).float()
     other.load_state_dict(state)
     found = compare(module, other)
