@@ -62,8 +62,15 @@ class Judge:
         self._known: dict[tuple[int, str], Precision] = {}
         self._rounded: set[str] = set()
         """Roles whose residual is the rounding of A."""
+        self.shifts: dict[str, Tensor] = {}
+        """What trades of the element shift in B, so that it is held against A's image without them."""
         for side in (a, b):
             side.model.roles.watch = partial(self._note, side)
+
+    @property
+    def untraded(self) -> Side:
+        """B without what roles of it have traded."""
+        return self.b.shifted(self.shifts) if self.shifts else self.b
 
     def _note(self, side: Side, parameter: str, tensor: Tensor) -> None:
         key = (id(side), parameter)

@@ -151,7 +151,7 @@ def scene_of(judge: Judge, element: Element, residual: Residual) -> Scene:
     piece = next(
         p for p in anatomy.pieces if residual.role in p.roles or residual.role.replace(".bias", ".weight") in p.roles
     )
-    own, theirs = (normal(side, piece, anatomy) for side in (judge.a, judge.b))
+    own, theirs = (normal(side, piece, anatomy) for side in (judge.a, judge.untraded))
     if residual.of_sum:
         own, theirs = (without_idle(judge, piece, x) or x for x in (own, theirs))
     moved = moved_by(element, own, piece, judge.a, anatomy)

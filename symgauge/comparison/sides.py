@@ -120,6 +120,10 @@ class Side:
         source = self.source(role)
         return "float64" if source is None else self.model.dtype_of(source)
 
+    def shifted(self, shifts: Mapping[str, Tensor]) -> Side:
+        """The same with some roles shifted."""
+        return ShiftedSide(self.model, self.architecture, self.graph, self.factors, self.output, shifts)
+
     def _filled_up(self, role: str, x: Tensor) -> Tensor:
         """Feed-forward weights with zeros for the neurons that only the other model has."""
         if ".ff." not in role or tuple(x.shape) == self.graph.shapes[role]:
@@ -145,6 +149,10 @@ class ShiftedSide(Side):
     """A side some of whose roles are shifted."""
 
     shifts: Mapping[str, Tensor] = field(default_factory=dict)
+
+    def shifted(self, shifts: Mapping[str, Tensor]) -> Side:
+        both = {role: self.shifts[role] + x if role in self.shifts else x for role, x in shifts.items()}
+        return super().shifted({**self.shifts, **both})
 
     def read(self, role: str) -> Tensor:
         found = super().read(role)

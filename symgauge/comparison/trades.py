@@ -20,7 +20,7 @@ from symgauge.comparison.acting import moved_by
 from symgauge.comparison.element import Element
 from symgauge.comparison.pieces import Anatomy, Normal, normal
 from symgauge.comparison.residuals import Judge, Residual
-from symgauge.comparison.sides import ShiftedSide, Side
+from symgauge.comparison.sides import Side
 from symgauge.comparison.unembedding import is_unembedding
 from symgauge.comparison.unfolding import unfolded
 from symgauge.symmetries import families
@@ -98,9 +98,11 @@ def traded(judge: Judge, element: Element, residuals: list[Residual]) -> list[Re
                 again = {r.role: r for r in _measured(judge, element, shifts)}
                 left = [again.get(r.role, r) for r in found]
                 if _unexplained(left) < best:
-                    best, kept = _unexplained(left), left
+                    best, kept, chosen = _unexplained(left), left, shifts
                     element.tensors.update({trade.name: x for trade, x in zip(trades, coordinates, strict=True)})
-            found = kept if best < _unexplained(found) else found
+            if best < _unexplained(found):
+                found = kept
+                judge.shifts.update(chosen)
     return found
 
 
@@ -214,7 +216,7 @@ def _nearest(site: Site, now: Mapping[str, Tensor], targets: Mapping[str, Tensor
 def _measured(judge: Judge, element: Element, shifts: Mapping[str, Tensor]) -> list[Residual]:
     """The residuals of all roles that are shifted, and of the constants that come of them in the normal form."""
     b = judge.b
-    shifted = ShiftedSide(b.model, b.architecture, b.graph, b.factors, b.output, shifts)
+    shifted = b.shifted(shifts)
     found = []
     for piece in judge.anatomy.pieces:
         own = {role for role in piece.roles if role in shifts}

@@ -56,6 +56,18 @@ def test_it_is_named(model_type, family, name):
     assert (found.verdict, found.tensor) == ("different", name), str(found)
 
 
+def test_the_reason_is_told_of_what_no_shift_explains():
+    """Of a bias beside a shift that it trades too: what is told is the mistake alone."""
+    module = tiny("bert", 2).double()
+    model = stored_model(open_checkpoint(module))
+    tensors = stored(model, dict(images(model))["norm-offset"])
+    name = "bert.encoder.layer.0.attention.self.query.bias"
+    tensors[name] = tensors[name].clone()
+    tensors[name][1] += 1
+    found = compare(module, replace(open_checkpoint(tensors), config=model.checkpoint.config))
+    assert (found.tensor, found.reason.split(" (")[0]) == (name, "1 of its 6 numbers differs, and all others agree")
+
+
 def test_the_size_told_is_its_own():
     name = "model.layers.0.input_layernorm.weight"
     module, other = with_mistake("llama", None, name)

@@ -15,7 +15,6 @@ from symgauge.comparison.difference import Diagnosis
 from symgauge.comparison.element import Element
 from symgauge.comparison.pieces import inner_readers, normal
 from symgauge.comparison.scene import Scene
-from symgauge.comparison.sides import ShiftedSide
 from symgauge.comparison.solving import solve_normal
 from symgauge.comparison.stream import tidied
 from symgauge.comparison.unembedding import is_unembedding, unembedding_residuals
@@ -74,8 +73,8 @@ def _permutation(t: Tensor) -> Tensor | None:
 def _explained(scene: Scene, role: str, shift: Tensor) -> bool:
     """Whether nothing that B's ``role`` goes into is left unexplained where it is shifted."""
     assert scene.piece is not None
-    piece, judge, b = scene.piece, scene.judge, scene.judge.b
-    repaired = ShiftedSide(b.model, b.architecture, b.graph, b.factors, b.output, {role: shift})
+    piece, judge, b = scene.piece, scene.judge, scene.judge.untraded
+    repaired = b.shifted({role: shift})
     if is_unembedding(piece):
         residuals = unembedding_residuals(judge, piece, scene.element, repaired)
     else:
