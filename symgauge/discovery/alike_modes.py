@@ -54,6 +54,11 @@ class AlikeModes:
             if len(set(chosen)) == len(chosen):
                 yield tuple(zip(among, chosen, strict=True))
 
+    def at_rest(self, target: Block) -> tuple[int, ...]:
+        """Modes of a target on which no known symmetry acts; none where no symmetry is known."""
+        ours = self.of(target) if self.fields.count else []
+        return tuple(i for i, mode in enumerate(ours) if mode is not None and not any(mode.action[1:]))
+
     def linked(self, one: Block, other: Block, rest: Sequence[int]) -> bool:
         """Whether the module's own algebra may sum over a mode of ``one`` and some mode among ``rest`` of the other."""
         theirs = [mode for j, mode in enumerate(self.of(other)) if mode is not None and j in rest]

@@ -124,18 +124,23 @@ def _times_chain(target: Block, factor: Block, map_: Block, modes: AlikeModes) -
 
 
 def _of_both(target: Block, pair: tuple[Block, ...], modes: AlikeModes) -> Iterator[Term]:
-    """Each of the target's modes comes from one of two factors; where all come from one, the other is linked to it."""
+    """Each of the target's modes comes from one of two factors; where all come from one, the other is linked to it.
+
+    Modes on which nothing acts (inputs, outputs) may come from the constants.
+    """
     if target in pair:
         return
-    everyone, source = range(len(target.shape)), product(pair[0], pair[1], 0)
-    for kept in dict.fromkeys([(), *_some(everyone), tuple(everyone)]):
-        rest = [m for m in everyone if m not in kept]
-        for one in modes.matchings(target, pair[0], kept):
-            for other in modes.matchings(target, pair[1], rest):
-                if not (one and other) and not _linked(pair, one, other, modes):
-                    continue
-                term = Term(target, source, (*one, *((i, len(pair[0].shape) + j) for i, j in other)))
-                yield from filter(_small, [term])
+    source = product(pair[0], pair[1], 0)
+    for free in dict.fromkeys([(), modes.at_rest(target)]):
+        everyone = tuple(m for m in range(len(target.shape)) if m not in free)
+        for kept in dict.fromkeys([(), *_some(everyone), everyone]):
+            rest = [m for m in everyone if m not in kept]
+            for one in modes.matchings(target, pair[0], kept):
+                for other in modes.matchings(target, pair[1], rest):
+                    if not (one and other) and not _linked(pair, one, other, modes):
+                        continue
+                    term = Term(target, source, (*one, *((i, len(pair[0].shape) + j) for i, j in other)))
+                    yield from filter(_small, [term])
 
 
 def _linked(pair: tuple[Block, ...], one: Kept, other: Kept, modes: AlikeModes) -> bool:

@@ -130,4 +130,20 @@ class Written(nn.Module):
 
 def written():
     return Written(), symgauge.Vectors(1, 3)
+
+
+class Stacked(nn.Module):
+    """Linear maps one behind the other, the last to fewer channels: the first may hold what the others lose."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Parameter(torch.randn(4, 3)), nn.Parameter(torch.randn(3, 3))
+        self.third, self.bias = nn.Parameter(torch.randn(3, 2)), nn.Parameter(torch.randn(3))
+
+    def forward(self, x):
+        return (x @ self.first @ self.second + self.bias) @ self.third
+
+
+def stacked():
+    return Stacked(), symgauge.Vectors(1, 4)
 '''

@@ -96,6 +96,14 @@ def test_what_a_map_makes_of_the_target(command, tmp_path) -> None:
     made.test_every_family_is_a_symmetry_and_nothing_is_left()
 
 
+def test_a_mode_on_which_nothing_acts_comes_from_constants(command) -> None:
+    """What two maps together lose: first ↦ first + C n second⁻¹ with n third = 0, for any C over the inputs."""
+    found = symgauge.discover("mine.py:stacked", discrete=False)
+    assert (found.nullity, found.unexplained, found.beyond_affine) == (20, 0, 2)
+    assert (found.ideals[-1].algebra, found.ideals[-1].tensors) == ("ℝ²", ("first",))
+    assert all(flow.holds for flow in found.flows)
+
+
 def test_constants_in_the_values_of_a_first_layer() -> None:
     """The catalogue's family, where heads write to two of three directions of the stream."""
     family, stages = TokenValueShift(), set()
