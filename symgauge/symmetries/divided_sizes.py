@@ -3,7 +3,7 @@
 A rectified network without biases is homogeneous: it takes a multiple of x to a multiple of its result. So do, without
 softmax, queries to what attention writes. If nothing but norms without ε sees that result, the norm of what is read
 does not matter: a norm in front hands on x times its gain, whatever x is divided by, and what was held to rotations
-may be any matrix.
+may be any matrix. A query of one channel is itself a size with a sign, of which only the sign is left.
 """
 
 from __future__ import annotations
@@ -18,6 +18,18 @@ def sizes_are_divided_away(a: Architecture) -> bool:
         return False
     graph = graph_of(a)
     return any(_in_vain(a, graph, number, step) for number, step in enumerate(graph.steps))
+
+
+def queries_are_signs(a: Architecture) -> bool:
+    """Whether queries of one channel multiply what a norm without ε then divides."""
+    if not a.epsilon_is_zero or a.norm == "none" or a.heads > 1 or a.d_k > 1:
+        return False
+    graph = graph_of(a)
+    return any(
+        _linear_in_queries(a, step.branches[0].sublayers[0]) and _normed_behind(a, graph, number)
+        for number, step in enumerate(graph.steps)
+        if len(step.branches) == len(step.branches[0].sublayers) == 1
+    )
 
 
 def _in_vain(a: Architecture, graph: ModelGraph, number: int, step: Step) -> bool:
@@ -56,9 +68,16 @@ def _homogeneous(a: Architecture, sub: Sublayer) -> bool:
     return rectified and one and not a.ff_bias and not a.norm_offset
 
 
+def _linear_in_queries(a: Architecture, sub: Sublayer) -> bool:
+    """Whether a multiple of all queries of a position is a multiple of what attention writes there."""
+    if not isinstance(sub, Attention | LatentAttention):
+        return False
+    return a.attention == "linear" and a.attention_softcap is None and sub.output.bias is None
+
+
 def _queries_are_normed(a: Architecture, sub: Attention | LatentAttention) -> bool:
     """Whether one norm divides all queries of a position, which what attention writes is linear in."""
-    if a.attention != "linear" or a.attention_softcap is not None or sub.output.bias is not None:
+    if not _linear_in_queries(a, sub):
         return False
     if isinstance(sub, LatentAttention):
         return sub.query_norm is not None and sub.query_norm.width > 1

@@ -6,6 +6,8 @@ at distance zero as a quadratic form: what is not symmetric in functions that qu
 Forms have as many coefficients at a distance as there are cosines and sines. Powers of distinct numbers are
 independent, so each distance shows one combination more until there are as many as coefficients.
 
+Softmax compares: constant keys show by differences between distances only, even where all else shows.
+
 Tables of cosines in float64 are rounded: equal distances at other positions are not quite equal there. An exact run
 takes the rounded numbers as they are and then sees more than rotations show, but for quarter turns.
 """
@@ -38,16 +40,20 @@ def _leaves(a: Architecture, graph: ModelGraph, sub: Attention | LatentAttention
         itself, constant = numbers_of_products(query, key), seen[sub.key.weight].constant
     else:
         # All heads share rotated keys, which read the stream; queries read a latent of their own.
-        share, query, key = a.heads, seen[sub.query_rope.weight].linear, a.d_model
-        itself, constant = query * key if sub.query_down is not None else numbers_of_products(query, key), False
+        share, query, keys = a.heads, seen[sub.query_rope.weight].linear, seen[sub.key_rope.weight]
+        key, constant = keys.linear + keys.constant, keys.constant
+        itself = query * key if sub.query_down is not None else numbers_of_products(query, key)
     each_distance = product_numbers(share * query, rotary.channels, key)
-    numbers = cosines = sines = of_sines = 0
+    numbers = cosines = sines = of_sines = of_constants = coefficients = 0
     for form in rotary.classes():
         turning = form.kind == "complex"
         channels = len(form.signs) if turning else len(form.channels)
         # Constant keys in channels that do not turn are a family: softmax never sees them.
         linear = key - (constant and set(form.channels) <= unseen)
         numbers += (1 + turning) * product_numbers(share * query, channels, linear)
+        if constant and linear == key:
+            coefficients += 1 + turning
+            of_constants += (1 + turning) * (share * query if channels >= key else min(channels, share * query))
         cosines, sines = cosines + 1, sines + turning
         of_sines += turning * product_numbers(share * query, 2 * channels, key)
     if a.causal:
@@ -58,4 +64,7 @@ def _leaves(a: Architecture, graph: ModelGraph, sub: Attention | LatentAttention
         further_away += of_sines if sines <= further else further * each_distance
     # Softmax compares: what constant keys give a query is seen by its differences between distances.
     compared = query if constant and a.attention == "softmax" and a.attention_softcap is None else 0
+    differences = min(coefficients, further if a.causal else 2 * further)
+    if compared and of_constants > share * query * differences:
+        return True
     return numbers > share * (itself - compared) + further_away

@@ -1,7 +1,9 @@
 """Norms that write a stream hold its maps: what a map does to their results, new gains must undo.
 
 The results of a norm with gain γ lie on an ellipsoid, which a map of the stream that readers can undo may only send to
-another ellipsoid of the same kind. Unknowns are the map and the gains, equations the ellipsoids' numbers.
+another ellipsoid of the same kind. Unknowns are the map and the gains, equations the numbers of the ellipsoid's form
+and, where the mean that a LayerNorm takes away is seen, a mean for each direction. Which directions a norm reads, if it
+reads few, is free: the maps in front of it follow.
 """
 
 from __future__ import annotations
@@ -39,9 +41,7 @@ def _left(a: Architecture, graph: ModelGraph, space: Space, every: list[Space]) 
     for norm in [*space.outputs, *([] if space.source is None else [space.source])]:
         centred = space.centred(_moment(graph, space, norm))
         fully_seen += not centred
-        left += d - _ellipsoid(
-            d - (centred and norm.kind == "layer"), _inner(a, graph, norm, d - (norm.kind == "layer"))
-        )
+        left += _gains_over_form(a, graph, norm, norm.kind == "layer" and not centred)
     # What LayerNorm gives is flat along 1/γ: with one such norm a shear along that direction moves other writers alone.
     others = [m for i, m in enumerate(space.moments) if not space.centred(i) and (m.writers or m.tables)]
     sheared = layer and bool(space.readers) and fully_seen == 1 and bool(others)
@@ -57,14 +57,19 @@ def _turns_are_left(a: Architecture, graph: ModelGraph, space: Space, every: lis
         return False
     left = (d - layer) * (d - layer - 1) // 2
     for norm in space.outputs:
-        left += d - _ellipsoid(d, _inner(a, graph, norm, d - (norm.kind == "layer")))
+        left += _gains_over_form(a, graph, norm, norm.kind == "layer")
     return left > 0
 
 
-def _ellipsoid(n: int, r: int) -> int:
-    """Numbers that describe an ellipsoid of dimension r in a space of n."""
-    r = min(n, r)
-    return r * (n - r) + r * (r + 1) // 2
+def _gains_over_form(a: Architecture, graph: ModelGraph, norm: Norm, mean_is_seen: bool) -> int:
+    """How many more gains there are than numbers of the form of what a norm reads, and of means where they are seen."""
+    full = a.d_model - (norm.kind == "layer")
+    r = _inner(a, graph, norm, full)
+    # A constant in a direction of its own stands beside ε: together they leave the size of the rest free.
+    writers = [m for b in graph.branches() if b.output_norm == norm for m in b.writers]
+    biased = any(m.bias is not None for m in writers) and directions_written(a, graph, writers) < full
+    constant = biased and not a.epsilon_is_zero
+    return a.d_model + constant - (r * (r + 1) // 2 + r * mean_is_seen)
 
 
 def _moment(graph: ModelGraph, space: Space, norm: Norm) -> int:

@@ -236,6 +236,51 @@ EDGES |= {
     "one output norm turns with a tied table": ((4, 2, 1, 3), OUTPUT, "gains of the norms"),
     "two output norms do not": ((4, 2, 1, 3), {**OUTPUT, "d_ff": 4}, ""),
 }
+SANDWICH: dict[str, Any] = {
+    "layers": 2, "groups": 1, "vocabulary": 7, "norm": "rms", "placement": "sandwich", "output_bias": True,
+}  # fmt: skip
+EDGES |= {
+    f"two sandwich norms of three directions among four, {name}": (
+        (4, heads, 1, 1), {**SANDWICH, **fields}, "gains of the norms" if more else "")
+    for name, heads, fields, more in [
+        ("ε beside a constant", 2, {}, True),
+        ("no ε", 2, {"epsilon": 0.0}, True),
+        ("a tied table", 2, {"tied": True, "epsilon": 0.0}, True),
+        ("all four", 3, {}, False),
+        ("a given stream", 2, {"vocabulary": 0}, False),
+        ("the mean of a LayerNorm", 2, {"norm": "layer"}, False),
+    ]
+}  # fmt: skip
+SIGNS: dict[str, Any] = {
+    "attention": "linear", "vocabulary": 0, "d_ff": 0, "norm": "rms", "placement": "output", "epsilon": 0.0,
+}  # fmt: skip
+EDGES |= {
+    f"queries of one channel, {name}": (sizes, {**SIGNS, **fields}, "the sign alone" if more else "")
+    for name, sizes, fields, more in [
+        ("an RMSNorm behind", (4, 1, 1, 3), {}, True),
+        ("a LayerNorm behind", (5, 1, 1, 4), {"norm": "layer"}, True),
+        ("two channels", (4, 1, 2, 3), {}, False),
+        ("two heads", (4, 2, 1, 3), {}, False),
+        ("ε", (4, 1, 1, 3), {"epsilon": 0.1}, False),
+        ("softmax", (4, 1, 1, 3), {"attention": "softmax"}, False),
+        ("a soft cap", (4, 1, 1, 3), {"attention_softcap": 3.0}, False),
+        ("a constant beside", (4, 1, 1, 3), {"output_bias": True}, False),
+        ("a stream beside", (4, 1, 1, 3), {"placement": "pre"}, False),
+    ]
+}  # fmt: skip
+SHARED_KEYS: dict[str, Any] = {
+    **FEW_POSITIONS, "latent": Latent(3, 2, 4), "rotary": Rotary((0.37, 0.37)), "norm": "layer", "norm_offset": True,
+}  # fmt: skip
+EDGES |= {
+    f"constants of keys in two planes, {name}": ((5, 1, 4, 2), {**SHARED_KEYS, **fields}, "few pos" if more else "")
+    for name, fields, more in [
+        ("two positions", {}, True),
+        ("three positions", {"context": 3}, False),
+        ("distances to both sides", {"causal": False}, False),
+        ("no offset to read", {"norm_offset": False}, False),
+        ("a soft cap", {"attention_softcap": 3.0}, False),
+    ]
+}  # fmt: skip
 EDGES |= {
     f"{which} latent of {width} channels, {tokens} tokens": (
         (6, heads, 1, 1), {"d_ff": 0, "vocabulary": tokens, "latent": latent}, "latent norm sees" if few else "")

@@ -14,6 +14,8 @@ from symgauge.model_graph import Attention, LatentAttention, Map, ModelGraph
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Roles, Site, Symmetry
 from symgauge.symmetries.citation import Cites
+from symgauge.symmetries.degenerate import DegenerateCase
+from symgauge.symmetries.divided_sizes import queries_are_signs
 from symgauge.symmetries.elements import commutant_pattern, full_pattern, invertible, near_identity
 from symgauge.symmetries.examples import ATTENTION
 from symgauge.symmetries.heads import per_head, times
@@ -97,6 +99,11 @@ def score_maps(a: Architecture, graph: ModelGraph) -> list[tuple[Scores, Expr]]:
     return found
 
 
+_SIGNS = ATTENTION.replace(
+    heads=1, groups=1, d_k=1, attention="linear", residual=True, norm="rms", placement="output", epsilon=0.0
+)
+
+
 class QueryKey(Symmetry):
     name = "query-key"
     title = (
@@ -106,6 +113,14 @@ class QueryKey(Symmetry):
     source = (Cites("tran2025equivariant", part="without rotary encoding"),)
     after = ("key-bias", "layernorm-output-mean")
     example = ATTENTION
+    degenerate_cases = (
+        DegenerateCase(
+            "without softmax a norm without ε sees of queries of one channel the sign alone",
+            queries_are_signs,
+            example=_SIGNS,
+            beside=_SIGNS.replace(d_k=2),
+        ),
+    )
 
     def sites(self, a: Architecture, graph: ModelGraph) -> Sequence[Site]:
         return [self._site(a, graph, scores, size) for scores, size in score_maps(a, graph)]
