@@ -56,7 +56,7 @@ def _check_fits(found: Element, side: Side, element: str | Path, source: str | P
     trades = trades_of(side) if any(is_trade(name) for name in found.tensors) else {}
     for name, x in found.tensors.items():
         if is_trade(name) and x.numel() != trades.get(name):
-            told.append(f"{x.numel()} coordinates of {name}, not {trades.get(name)}")
+            told.append(f"{x.numel()} coordinates of {name}, not {trades.get(name, 0)}")
         role = name.removesuffix(".mean")
         shape = side.graph.shapes.get(role, ())
         if role != name and tuple(x.shape) not in (shape[:-1], (*shape[:-2], *shape[-1:])):

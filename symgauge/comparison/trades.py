@@ -31,6 +31,8 @@ _FAMILIES = (
     "successive-value-bias-shift", "constant-value-shift",
 )  # fmt: skip
 """Families that act by shifts, in the order in which their coordinates are found: what moves a weight comes first."""
+_NOTHING = 1e-13
+"""Coordinates that are rounding of float64."""
 _LARGEST = 2048 * 2048
 """Entries up to which the map from coordinates to shifts is written down."""
 
@@ -98,11 +100,12 @@ def traded(judge: Judge, element: Element, residuals: list[Residual]) -> list[Re
                 again = {r.role: r for r in _measured(judge, element, shifts)}
                 left = [again.get(r.role, r) for r in found]
                 if _unexplained(left) < best:
-                    best, kept, chosen = _unexplained(left), left, shifts
-                    element.tensors.update({trade.name: x for trade, x in zip(trades, coordinates, strict=True)})
+                    best, kept, chosen, moved = _unexplained(left), left, coordinates, shifts
             if best < _unexplained(found):
                 found = kept
-                judge.shifts.update(chosen)
+                named = zip((trade.name for trade in trades), chosen, strict=True)
+                element.tensors.update({name: x for name, x in named if float(x.abs().max()) > _NOTHING})
+                judge.shifts.update(moved)
     return found
 
 
