@@ -93,17 +93,6 @@ def act_on_latents(roles: Mapping[str, Tensor], s: LatentAttention, parts: Mappi
     return x
 
 
-def latent_pairs(
-    roles: Mapping[str, Tensor], s: LatentAttention, rotary: Rotary | None
-) -> list[tuple[Pair, tuple[str, str]]]:
-    """All pairs of factors whose product the layer depends on, and the roles they are of."""
-    found = [
-        (_content_pair(roles, s), (s.query_nope.weight, s.key_up.weight)),
-        (_value_pair(roles, s), (s.value_up.weight, s.output.weight)),
-    ]
-    return found + [(pair, (s.query_rope.weight, s.key_rope.weight)) for pair in _rotary_pairs(roles, s, rotary)]
-
-
 def _orthogonal(one: Tensor, two: Tensor, close: float) -> Tensor:
     """The orthogonal map of a latent that takes the rows of ``one`` nearest to those of ``two``; the identity where
     that is ``close`` enough."""

@@ -193,23 +193,18 @@ class Judge:
         """Where most tensors are the same to the last bit, the others were not computed anew all together: of those
         that ``element`` does not move no more is rounding than a few products leave, whatever their length. The
         residuals so judged, and the roles that are the same."""
-        same = frozenset(r.role for r in residuals if r.value == 0)
+        same = frozenset(r.role for r in residuals if r.value == 0 and not (r.of_product or r.of_sum))
         if len(same) <= len(residuals) / 2:
             return residuals, frozenset()
         found = []
         for r in residuals:
-            if element.moves(r.role):
-                found.append(r)
-                continue
-            units = [p.unit for side in (self.a, self.b) if (p := self._precision_of(side, r.role)) is not None]
-            exact = min(r.exact, _A_FEW * max(units, default=2.0**-47))
+            # What is summed from several tensors (a constant that no bias stands for) has the rounding of each.
+            alone = r.role in self.b.graph.shapes and r.role not in self.shifts and not element.moves(r.role)
+            units = [p.unit for side in (self.a, self.b) if alone and (p := self.precision(side, r.role)) is not None]
+            exact = min(r.exact, _A_FEW * max(units)) if units else r.exact
             far = r.level == "exact" and r.value > exact
-            found.append(replace(r, exact=exact, level="unexplained") if far else replace(r, exact=exact))
+            found.append(replace(r, exact=exact, level="unexplained" if far else r.level))
         return found, same
-
-    def _precision_of(self, side: Side, role: str) -> Precision | None:
-        """The same as :meth:`precision`, and of tensors of no role."""
-        return self.precision(side, role) if role in self.b.graph.shapes else None
 
 
 def _length(x: Tensor | Rows) -> int:

@@ -91,6 +91,20 @@ def test_a_small_update_of_one_tensor_is_no_rounding(name):
     assert compare(module, other).verdict == "equal"
 
 
+def test_a_rounding_of_an_offset_that_no_bias_takes_is_one():
+    """The constant that readers make of it is summed from two tensors of float32."""
+    module = tiny("stablelm", 2).float()
+    state = {n: x.clone() for n, x in module.state_dict().items()}
+    name = "model.layers.0.post_attention_layernorm.bias"
+    noise = torch.randn(state[name].shape, generator=torch.Generator().manual_seed(0))
+    other = tiny("stablelm", 2).float()
+    for size, verdict in ((6e-8, "equal"), (1e-3, "different")):
+        other.load_state_dict({**state, name: state[name] * (1 + size * noise)})
+        found = compare(module, other)
+        assert found.verdict == verdict, str(found)
+        assert "none of the known" not in found.reason
+
+
 def test_a_whole_model_computed_anew_in_float32_is_equal():
     """Folded into what reads them and out again, every gain leaves a rounding or two."""
     module = tiny("llama", 2).float()
