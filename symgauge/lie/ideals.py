@@ -127,7 +127,7 @@ def _split(algebra: LieAlgebra) -> list[tuple[Subspace, Kind]]:
         return [(whole, UNDECIDED)]
     maps = centroid(algebra)
     draw = random.Random(0)
-    phi = _combination(maps, [draw.randint(-99, 99) for _ in maps])
+    phi = _combination(maps, [draw.randint(-9999, 9999) for _ in maps])
     _, factors = phi.minpoly().factor()
     if len(factors) == 1:
         return [(whole, _kind(algebra, maps))]

@@ -41,6 +41,9 @@ def common_name(simple: Sequence[str], centre: int = 0) -> str:
     return " ⊕ ".join(named)
 
 
+_MANY = 1 << 31
+"""Coefficients drawn up to here act singularly, where general ones do not, with probability m/2³² at most."""
+
 _WITH_CENTRE = (
     (r"sl\((\d+), ℝ\)", "gl({})", 1),
     (r"sl\((\d+), ℂ\)", "gl({}, ℂ)", 2),
@@ -100,7 +103,7 @@ def _semidirect(algebra: LieAlgebra) -> str | None:
         return None
     if radical.dimension > m:
         draw = random.Random(0)
-        central = radical.combined([{i: draw.randint(-99, 99) for i in range(radical.dimension)}])[0]
+        central = radical.combined([{i: draw.randint(-_MANY, _MANY) for i in range(radical.dimension)}])[0]
         if _action(algebra, central, nilradical).rank() < m:
             return None
     linear = algebra.quotient(nilradical).name

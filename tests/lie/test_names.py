@@ -147,3 +147,9 @@ def test_what_has_no_name_is_described():
 def test_large_and_far_from_perfect_is_left_undecided():
     ideals = from_matrices(c.triangular(10, strict=True)).ideals()
     assert [(i.dimension, i.indecomposable, i.name) for i in ideals] == [(45, None, "nilpotent(45), step 9")]
+
+
+def test_a_general_element_of_the_radical_is_taken():
+    """In this basis a combination with small coefficients acted by zero on the translations."""
+    matrices, name, _, _ = CASES["two columns"]
+    assert scrambled(from_matrices(matrices), 751).name == name
