@@ -11,13 +11,13 @@ from proofs_checks.gauge.cross_references import (
     POINTERS,
     REFERENCES,
     SYMBOLS,
-    USES,
     Reference,
     astray,
     cites,
     definitions,
     named,
     reached,
+    uses_of_point_groups,
 )
 from proofs_checks.gauge.reported import SPECTRUM_METHODS, TEXT
 from proofs_checks.support.algebra.group import act, invariants, random_element
@@ -165,10 +165,11 @@ def affine_step(shift: int) -> sp.Matrix:
 @checks("x-6")
 def test_group_of_a_point(evidence: EvidenceLog) -> None:
     evidence.audit(
-        f"definitions of $G(\\theta)$, which {len(USES)} sentences use",
-        figures={"definitions": at_least(definitions(r"G(\theta)"), 1)},
+        r"no definition of $G(\theta)$ goes with its uses",
+        figures={"definitions": at_least(definitions(r"G(\theta)"), 1), "uses": uses_of_point_groups()},
     )
     evidence.control(r"a definition of $G_{\max}$ is found by the same words", definitions("G_max") > 0, kind="audit")
+    evidence.audit("how often it stands there", on="correction", figures={"uses": equal(uses_of_point_groups(), 6)})
     at, step = sp.Matrix([1, 1, 1]), affine_step(1)
     values = [(v := step**power * at)[0] * v[1] for power in range(3)]
     evidence.exact(
