@@ -142,17 +142,9 @@ SYMBOLS: Mapping[str, Mapping[str, str]] = {
     }.items()
 }
 
-# The symbol G(θ) for "the gauge group of θ": sentences that use it, and words by which a text defines a symbol.
-USES = tuple(
-    map(
-        TEXT.quote,
-        (
-            r"the Lie algebra of the gauge group $G(\theta)$ equals",
-            r"The connected component of the identity of the gauge group equals $G(\theta)^0",
-            r"Any group H of parameter symmetries satisfies $H \subseteq G(\theta)$",
-        ),
-    )
-)
+# The symbol G(θ) for "the gauge group of θ" stands in these sections, where g(θ), which has the same words, does not.
+ABOUT_POINTS = TEXT.between("B.3 Proof of Lie Algebra Characterization", HEADINGS["B.7"])
+# Words by which a text defines a symbol.
 DEFINING = ("define {}", "denote by {}", "let {}", "{} denotes", "{} consists of", "{} is the group")
 
 
@@ -189,6 +181,11 @@ def astray(pointer: Pointer) -> bool:
 def named(matter: str) -> list[str]:
     """The sections whose heading names a matter."""
     return [section for section, heading in HEADINGS.items() if names(heading, matter)]
+
+
+def uses_of_point_groups() -> int:
+    """How often G(θ) stands in the text, its Lie algebra left out."""
+    return ABOUT_POINTS.count(r"G(\theta)") - ABOUT_POINTS.count(r"\mathfrak{g}(\theta)")
 
 
 def definitions(symbol: str) -> int:

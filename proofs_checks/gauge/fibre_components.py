@@ -17,7 +17,7 @@ from symgauge.symbolic.tangent import Attention
 from symgauge.symbolic.words import Facts
 
 
-def record_components(evidence: EvidenceLog, on: str = "statement") -> None:
+def record_components(evidence: EvidenceLog, on: str = "statement", only: str | tuple[str, ...] = ()) -> None:
     """Elements of every sign pattern and permutation: 2^{2h}h! different components of the fibre, h = 1, 2."""
     counts, kept = [], []
     for heads in (1, 2):
@@ -36,6 +36,7 @@ def record_components(evidence: EvidenceLog, on: str = "statement") -> None:
         figures={"labels": equal(counts, [4, 32])},
         cases=len(kept),
         on=on,
+        only=only,
     )
     a, q, left = sp.MatrixSymbol("A", 3, 3), sp.MatrixSymbol("W_Q", 5, 3), sp.MatrixSymbol("W_Q⁺", 3, 5)
     evidence.proof(
@@ -45,6 +46,7 @@ def record_components(evidence: EvidenceLog, on: str = "statement") -> None:
         r"$GL^0$'s, which are connected (Corollary B.4)",
         proves(lambda: prove_equal(left * (q * a), a, Facts(equations=((left * q, sp.Identity(3)),)))),
         on=on,
+        only=only,
     )
 
 

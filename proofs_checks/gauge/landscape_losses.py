@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -107,14 +107,22 @@ class CriticalLayer:
     def of(cls, a: Architecture, seed: int = 0, batch: int = 16) -> CriticalLayer:
         roles, other = random_parameters(a, seed), random_parameters(a, seed + 100)
         inputs, flat = random_inputs(a, seed, batch=batch), ParameterVector.of(a)
-        chosen = [f for f in families(a) if f.name in ("query-key", "value-output")]
-        vectors, moved = (torch.cat([generators(f, a, r) for f in chosen]) for r in (roles, other))
+        vectors, moved = (_generators(a, r) for r in (roles, other))
         loss = squared_loss(a, inputs, function_of(a, inputs)(roles))
         return cls(a, loss, flat.join(roles), vectors, flat.join(other), moved)
+
+    def generators_at(self, theta: Tensor) -> Tensor:
+        """Generators of the two families at other parameters (m, P)."""
+        return _generators(self.architecture, ParameterVector.of(self.architecture).split(theta))
 
     def random_vectors(self, seed: int = 0) -> Tensor:
         """As many directions as there are generators, drawn at random."""
         return torch.randn(self.vectors.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def _generators(a: Architecture, roles: Mapping[str, Tensor]) -> Tensor:
+    chosen = [f for f in families(a) if f.name in ("query-key", "value-output")]
+    return torch.cat([generators(f, a, roles) for f in chosen])
 
 
 def quadratic_loss(target: sp.Matrix, width: int) -> tuple[sp.Expr, sp.Matrix, sp.Matrix]:

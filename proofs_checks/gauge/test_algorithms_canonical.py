@@ -88,39 +88,22 @@ PAIRS = (
     balancing.GramPair(sp.Matrix([[2, 1, 0], [1, 2, 0], [0, 0, 1]]), sp.Matrix([[1, 0, 0], [0, 2, 1], [0, 1, 3]])),
 )
 
-Head = tuple[Fraction, Fraction]
 
-
-def key_of_algorithm_2(head: Head) -> Fraction:
-    """‖W_Q‖ + ‖W_K‖ of a positive scalar head after A = T = W_K / W_Q."""
-    q, k = head
-    mean = k / q
-    return q * mean + k / mean
-
-
-@checks("E.9-order")
+@checks("E.9-order", "alg-2-order")
 def test_order_of_heads(evidence: EvidenceLog) -> None:
-    first, second = (Fraction(1), Fraction(1)), (Fraction(1), Fraction(3, 2))
-    moved = (first[0] * 10, first[1] / 10)
-    orders = [key_of_algorithm_2(head) > key_of_algorithm_2(second) for head in (first, moved)]
+    slice_, algorithm = "E.9-order", "alg-2-order"
+    sums = [_sums(algorithm_2(p)).tolist() for p in (two_heads(1.0), two_heads(10.0))]
+    unsorted = [key_of_algorithm_2(q, k) for q, k in ((1, 1), (1, Fraction(3, 2)), (10, Fraction(1, 10)))]
     evidence.exact(
         "after Algorithm 2 gauge-equivalent layers are ordered alike",
-        orders[0] == orders[1],
-        counterexample=r"$d = d_k = 1$, heads $(W_Q,W_K) = (1,1)$ and $(1,\frac32)$: sums $2 < \frac52$; with the "
-        r"first head "
-        r"written $(10,\frac1{10})$ the sum is $10.1 > \frac52$. Algorithm 2 exchanges the two norms, so their sum "
-        r"stays what "
-        r"the gauge made it",
-        figures={"sums": [str(key_of_algorithm_2(head)) for head in (first, second, moved)]},
+        (unsorted[0] > unsorted[1]) == (unsorted[2] > unsorted[1]),
+        counterexample=r"$d = h = 2$, $d_k = d_v = 1$, heads $(W_Q,W_K) = (e_1,e_2)$ and $(e_1,\frac32e_2)$: sums $2 < "
+        r"\frac52$; with the first head written $(10e_1,\frac1{10}e_2)$ the sum is $10.1 > \frac52$",
+        figures={"sums": [str(key) for key in unsorted], "as run, sorted": sums},
+        only=algorithm,
     )
     u, s = matrix("U", d, d_k), matrix("S", d_k, d_k)
     facts = Facts(diagonal=(s,), equations=((u.T * u, sp.Identity(d_k)),))
-    evidence.proof(
-        r"for every size: a balanced factor $W = U\Sigma^{1/2}$ has $W^\top W = \Sigma$, so "
-        r"$\|W\|_F^2 = \mathrm{tr}\Sigma$",
-        proves(lambda: prove_equal((u * s).T * (u * s), s * s, facts)),
-        on="condition",
-    )
     nuclear, same, differ, cases = 0.0, 0.0, 0.0, 0
     for layer, seed in drawn_layers("plain"):
         other = apply(layer, random_element(layer, seed, 100))
@@ -131,13 +114,41 @@ def test_order_of_heads(evidence: EvidenceLog) -> None:
         published = [_sums(algorithm_2(p)) for p in (layer, other)]
         differ = max(differ, float((published[0] - published[1]).norm() / published[0].norm()))
         cases += 1
-    evidence.numeric(
-        r"random layers in two gauges: the sums are $2\|M_i\|_*^{1/2}$ and agree",
-        on="condition",
-        figures={"from the nuclear norm": at_most(nuclear, 1e-10), "between gauges": at_most(same, 1e-9)},
-        cases=cases,
-    )
-    evidence.control("the same sums after Algorithm 2", figures={"difference": at_least(differ, 1e-2)})
+    for claim_id, on in ((slice_, "statement"), (algorithm, "correction")):
+        evidence.proof(
+            r"for every size: a balanced factor $W = U\Sigma^{1/2}$ has $W^\top W = \Sigma$, so "
+            r"$\|W\|_F^2 = \mathrm{tr}\,\Sigma$, the nuclear norm of $M_i$, which no gauge changes; the sums "
+            "order all heads in which they differ",
+            proves(lambda: prove_equal((u * s).T * (u * s), s * s, facts)),
+            on=on,
+            only=claim_id,
+        )
+        evidence.numeric(
+            r"random layers in two gauges: the sums are $2\|M_i\|_*^{1/2}$ and agree",
+            on=on,
+            figures={"from the nuclear norm": at_most(nuclear, 1e-10), "between gauges": at_most(same, 1e-9)},
+            cases=cases,
+            only=claim_id,
+        )
+        evidence.control(
+            "the same sums after Algorithm 2, which does not balance",
+            figures={"difference": at_least(differ, 1e-2)},
+            only=claim_id,
+        )
+
+
+def key_of_algorithm_2(q: Fraction | int, k: Fraction | int) -> Fraction:
+    """‖W_Q‖ + ‖W_K‖ of a head of d_k = 1 with positive norms q and k, after A = T = k / q."""
+    mean = Fraction(k) / q
+    return q * mean + k / mean
+
+
+def two_heads(factor: float) -> AttentionParameters:
+    """Heads (e_1, e_2) and (e_1, 3/2 e_2) on the generic stratum, the first in the gauge A = factor."""
+    e_1, e_2 = torch.eye(2, dtype=torch.float64)
+    query, key = torch.stack([e_1 * factor, e_1]), torch.stack([e_2 / factor, 1.5 * e_2])
+    value = torch.stack([e_1, e_2])
+    return AttentionParameters(query[..., None], key[..., None], value[..., None], value[:, None])
 
 
 def _sums(p: AttentionParameters) -> torch.Tensor:

@@ -93,7 +93,11 @@ def test_algorithm_1(evidence: EvidenceLog) -> None:
 def test_relative_error(evidence: EvidenceLog) -> None:
     change, size, epsilon = sp.symbols("delta y varepsilon", positive=True)
     ratio = sp.simplify((change / (size + epsilon)) / (change / size) - 1 / (1 + epsilon / size))
-    evidence.proof("(88) over the plain relative error", ratio == 0)
+    evidence.proof(
+        r"(88) is the plain relative error over $1+\varepsilon/\|Y\|$, a factor of 1 within rounding for outputs of "
+        "ordinary size",
+        ratio == 0,
+    )
     evidence.exact(
         "at $\\|Y\\| = \\varepsilon$",
         figures={"ratio": equal(str((1 / (1 + epsilon / size)).subs(size, epsilon)), "1/2")},

@@ -128,47 +128,85 @@ def test_generic_stratum(evidence: EvidenceLog) -> None:
 
 
 @checks("prop-A.1g")
-def test_intersecting_column_spaces(evidence: EvidenceLog) -> None:
+def test_where_the_construction_fails(evidence: EvidenceLog) -> None:
     rng = Random(3)
-    crowded = [(2, 1), (5, 2), (7, 3), (3, 1)]
-    roomy = [(4, 1), (8, 2), (9, 2), (12, 3)]
-    meets = {s: common_dimension(*s, rng) for s in crowded + roomy}
+    four = [general_matrix(4, 2, rng) for _ in range(4)]
+    pairs = [meeting(one, two) for one, two in combinations(four, 2)]
+    assert pairs == [0] * 6
     evidence.exact(
-        "the spaces meet only on an exceptional set of parameters",
-        all(meets[s] == 0 for s in crowded),
-        counterexample=r"$h = 2$, $d_k = 1$, $d = 2$: both $[W_Q\mid W_K]$ span $\mathbb R^2$, so they meet in "
-        r"dimension 2 for all weights of full rank",
-        figures={"(d, d_k)": [list(s) for s in crowded], "common dimension": [meets[s] for s in crowded], "seed": 3},
-        cases=len(crowded),
+        "where no two heads' spaces meet, the construction isolates head 1",
+        isolates(four),
+        counterexample=r"$h = d = 4$, $d_k = d_v = 1$, general weights: any two of the "
+        r"$\mathrm{col}[W_Q\mid W_K]$ meet in $\{0\}$, three of them span $\mathbb R^4$, and no $v\ne0$ "
+        "silences the other heads",
+        figures={"common dimension of two": pairs, "rank of the others": sp.Matrix.hstack(*four[1:]).rank(), "seed": 3},
+        cases=6,
     )
+    two = [sp.Matrix([[1, 0], [0, 1]]), sp.Matrix([[1, 1], [1, -1]])]
+    single = [meeting(one.col(i), other.col(j)) for one, other in [two] for i in (0, 1) for j in (0, 1)]
+    assert single == [0] * 4
     evidence.exact(
-        r"with $4d_k\le d$ the four maps of two heads are independent at random points, hence on a dense open set",
-        on="condition",
+        "the same where spaces of single projections do not meet",
+        isolates(two),
+        counterexample=r"$h = d = 2$, $d_k = d_v = 1$: $e_1, e_2$ in head 1, $e_1+e_2, e_1-e_2$ in head 2",
+        figures={"common dimension of two": single},
+        cases=4,
+    )
+    touching = [sp.Matrix([[1, 0], [0, 1], [0, 0], [0, 0]]), sp.Matrix([[1, 0], [-1, 0], [0, 1], [0, 0]])]
+    assert meeting(*touching) == 1
+    evidence.exact(
+        "where the spaces of two heads meet, the construction fails",
+        not isolates(touching),
+        counterexample=r"$h = 2$, $d = 4$, $d_k = 1$: $e_1, e_2$ in head 1, $e_1-e_2, e_3$ in head 2, and $v = "
+        r"e_1+e_2$ has query and key 1 in head 1 and 0 in head 2",
+    )
+    roomy = [(4, 2, 1), (8, 2, 2), (9, 4, 1), (12, 3, 2)]
+    crowded = [(2, 2, 1), (3, 2, 1), (7, 4, 1), (8, 3, 2), (11, 3, 2)]
+    evidence.exact(
+        r"with $2hd_k\le d$ it isolates head 1 at random points, hence on a dense open set; with $2hd_k>d$ it "
+        "does at none of them",
+        on="correction",
         figures={
-            "(d, d_k)": [list(s) for s in roomy],
-            "common dimension": equal([meets[s] for s in roomy], [0] * len(roomy)),
+            "(d, h, d_k)": [list(s) for s in roomy + crowded],
+            "isolates": equal([isolates(heads(*s, rng)) for s in roomy + crowded], [True] * 4 + [False] * 5),
             "seed": 3,
         },
-        cases=len(roomy),
+        cases=len(roomy + crowded),
     )
-    bound = [max(0, 4 * k - w) for w, k in crowded]
-    evidence.exact(
-        r"otherwise they meet in dimension at least $4d_k-d>0$, by counting, and in just that for general weights",
-        on="condition",
-        figures={"common dimension": equal([meets[s] for s in crowded], bound)},
-        cases=len(crowded),
+    evidence.proof(
+        r"it takes $v[W_Q\mid W_K] = \sqrt{d_k}(e_j, e_j)$ in one head and $0$ in the others, which independent "
+        r"columns allow; sizes $O(\delta)$ for every $\delta$ take as much, as the rows that some $v$ "
+        "reaches are a closed set",
+        on="correction",
+        figures={
+            "columns are independent": equal(
+                [sp.Matrix.hstack(*heads(*s, rng)).rank() for s in roomy], [2 * h * k for _, h, k in roomy]
+            )
+        },
     )
-    one = general_matrix(9, 4, rng)
+    three = heads(9, 2, 1, rng)
+    between = [*three, three[0] + three[1]]
     evidence.control(
-        "where there is room, two heads with the same maps are found to meet in all of them",
+        "where there is room, a head in the sum of two others is not isolated, though no two spaces meet",
+        not isolates(between[::-1]),
         kind="exact",
-        figures={"common dimension": equal(meeting(one, one), 4)},
+        figures={
+            "common dimension of two": equal([meeting(one, two) for one, two in combinations(between, 2)], [0] * 3)
+        },
     )
 
 
-def common_dimension(width: int, d_k: int, rng: Random) -> int:
-    """Dimension of the intersection of the column spaces of two general d × 2d_k matrices."""
-    return meeting(general_matrix(width, 2 * d_k, rng), general_matrix(width, 2 * d_k, rng))
+def heads(width: int, number: int, d_k: int, rng: Random) -> list[sp.Matrix]:
+    """General [W_Q | W_K] of some heads."""
+    return [general_matrix(width, 2 * d_k, rng) for _ in range(number)]
+
+
+def isolates(maps: list[sp.Matrix]) -> bool:
+    """Whether every v_j of the construction exists: query and key e_j in the first head, 0 in the others."""
+    columns = sp.Matrix.hstack(*maps)
+    d_k = maps[0].cols // 2
+    wanted = [sp.Matrix(1, columns.cols, lambda _, c, j=j: int(c in (j, d_k + j))) for j in range(d_k)]
+    return all(columns.col_join(row).rank() == columns.rank() for row in wanted)
 
 
 def meeting(one: sp.Matrix, two: sp.Matrix) -> int:

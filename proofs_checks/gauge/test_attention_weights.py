@@ -11,6 +11,7 @@ from proofs_checks.support.algebra.group import act, random_element
 from proofs_checks.support.attention_points import general_layer, head, layer, on_theta_0
 from proofs_checks.support.exact_function import ExactFunction
 from proofs_checks.support.explicit_attention import FIELD, same
+from proofs_checks.support.head_identifiability import MERGED, is_one_function
 from proofs_checks.support.poles import (
     ComplexLayer,
     measure_poles,
@@ -70,7 +71,8 @@ def test_attention_weights(evidence: EvidenceLog) -> None:
         evidence.proof(
             r"query $\lambda x$, other tokens $\lambda x-\delta$: the row is $\sum_i(\lambda x-w_i\delta)N_i$; $w_i$ "
             r"has simple poles exactly at $\lambda t_i = \ln(n-1)+i\pi(2k+1)$; for $n\ge3$ no two heads with different "
-            r"$t_i = xM_i\delta^\top/\sqrt{d_k}$ share one",
+            r"$t_i = xM_i\delta^\top/\sqrt{d_k}$ share one; "
+            r"$h$ families with $N_i\ne0$ need $h$ heads, so other parameters of the function have distinct $M_i$ too",
             prove_reduction() and prove_residue() and prove_disjoint(),
             on=on,
             only=claim_id,
@@ -106,7 +108,18 @@ def test_attention_weights(evidence: EvidenceLog) -> None:
 
 
 def record_counterexamples(evidence: EvidenceLog, only: str) -> None:
-    """On Θ_0: a silent head, two heads that cancel, two tokens."""
+    """On Θ_0: equal score maps with every rank full, a silent head, two heads that cancel, two tokens."""
+    one, two = MERGED
+    evidence.exact(
+        r"$M_1 = M_2$, on $\Theta_0$ with $W_O$ invertible, for any number of tokens: the function determines "
+        "the weights",
+        not (is_one_function(MERGED) and same(one, two, tokens=4, cases=3)) or same_weights(one, two, 4),
+        counterexample=r"$d = h = 3$, $d_k = d_v = 1$: heads 1 and 2 joined, as $(M_1, N_1+N_2)$, and head 3 split, as "
+        r"$(M_3, N_3')$ and $(M_3, N_3-N_3')$: one function, with weights $\alpha_1, \alpha_1, \alpha_3$ and "
+        r"$\alpha_1, \alpha_3, \alpha_3$",
+        cases=3,
+        only=only,
+    )
     quiet = [layer(head(q, E2, E1, [0, 0]), head([1, 1], E2, E2, [1, 2])) for q in (E1, [2, 3])]
     cancelling = [layer(head(q, E2, E1, E1), head(q, E2, E1, [-1, 0])) for q in (E1, [2, 3])]
     few = [

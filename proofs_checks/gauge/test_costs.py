@@ -27,6 +27,7 @@ PROCRUSTES = h * d * d_k**2
 ATTENTION = 4 * n * d**2 + 2 * n**2 * d
 FORWARD = ATTENTION + 8 * n * d**2
 
+GPT_2_VOCABULARY = 50_257
 TYPICAL = {n: 512, d: 768, h: 12, d_k: 64, d_v: 64}
 
 
@@ -116,7 +117,7 @@ def test_share_of_a_forward_pass(evidence: EvidenceLog) -> None:
         "the cubic terms alone, percent": 100 * inverses / reported,
     }
     evidence.exact(
-        "every way to count, per layer and sequence",
+        "three ways to count, per layer and sequence",
         figures={name: at_most(round(share, 3), 0.1) for name, share in shares.items()},
         counterexample=f"{transform:,} of {forward:,} multiplications.",
     )
@@ -128,6 +129,17 @@ def test_share_of_a_forward_pass(evidence: EvidenceLog) -> None:
             "by the orders of Table 9, percent": equal(100 * (transform // 2), 15 * reported),
             "38 sequences": at_least(38 * forward, 1000 * transform),
             "37 sequences": at_most(37 * forward, 1000 * transform),
+        },
+    )
+    output = int((n * d).subs(TYPICAL)) * GPT_2_VOCABULARY
+    whole, moved = 12 * forward + output, 12 * transform
+    evidence.exact(
+        "of twelve such layers and an output layer over the 50,257 tokens of GPT-2",
+        on="correction",
+        figures={
+            "gauge transformation, percent": equal(round(100 * moved / whole, 1), 2.7),
+            "27 sequences": at_least(27 * whole, 1000 * moved),
+            "26 sequences": at_most(26 * whole, 1000 * moved),
         },
     )
     long = {**TYPICAL, n: 64 * TYPICAL[n]}

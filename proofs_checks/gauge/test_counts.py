@@ -25,6 +25,8 @@ from proofs_checks.gauge.reported import (
     WAYS_TO_CRITICAL_POINTS,
     Heads,
 )
+from proofs_checks.support.algebra import linearised
+from proofs_checks.support.symbolic_evidence import proves
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.experiments.deciding import record_outcome
 
@@ -33,6 +35,11 @@ from symgauge.experiments.deciding import record_outcome
 def test_gauge_dimension_per_layer(evidence: EvidenceLog) -> None:
     evidence.audit(
         "$h(d_k^2 + d_v^2)$ at the sizes given", figures={"dimension": equal(gauge_dimension(*BASE[:3]), 98_304)}
+    )
+    evidence.proof(
+        "for every size: $W_QX = 0$ only for $X = 0$ and $W_VY = 0$ only for $Y = 0$, as their columns are "
+        "independent, so the orbit has the dimension of the group",
+        proves(linearised.prove_freeness),
     )
     small = [Heads(1, 1, 2, 2), Heads(2, 2, 1, 5), Heads(2, 2, 3, 4), Heads(3, 3, 2, 6), Heads(2, 3, 2, 3)]
     wrong = [sizes for sizes in small if orbit_dimension(sizes, seed=0) != gauge_dimension(*sizes[:3])]

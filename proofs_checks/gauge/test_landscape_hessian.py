@@ -180,6 +180,16 @@ def test_from_curvature_to_kernel(evidence: EvidenceLog) -> None:
             "away": at_least(min(kernel_residual(c.loss, c.away, c.away_vectors) for c in found), 1e-4),
         },
     )
+    origin = torch.zeros_like(found[0].theta)
+    still = found[0].generators_at(origin)
+    evidence.control(
+        r"at $\theta = 0$, a critical point outside of $\Theta_0$, the orbit is a point and generators span nothing",
+        figures={
+            "gradient": equal(float(torch.func.grad(found[0].loss)(origin).abs().max()), 0.0),
+            "dimensions missing": at_least(expected[0] - int(torch.linalg.matrix_rank(still)), 1),
+        },
+        only=proof,
+    )
 
 
 @checks("rem-E.2")

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import NamedTuple
+
+import sympy as sp
 
 from proofs_checks.support.exact_function import ExactFunction, Roles
+from proofs_checks.support.explicit_attention import FIELD
 from proofs_checks.support.group_elements import head_element, only_layer
 from proofs_checks.support.norm_blocks import block, record_norm_compatibility
 from proofs_checks.support.small_architectures import MANY, gpt2
@@ -17,6 +21,8 @@ from symgauge.symbolic.functions import layer_norm
 from symgauge.symbolic.identities import d, d_v, matrix, n
 from symgauge.symbolic.identities_attention import ALPHA, W_O, W_V, C
 from symgauge.symbolic.proof import prove_equal
+
+E = FIELD.to_sympy(FIELD.gens[0])
 
 
 @checks("thm-C.1", "abs-8", "tab1-A5")
@@ -79,12 +85,14 @@ def test_one_layer_at_a_time(evidence: EvidenceLog) -> None:
         r"a two-layer GPT-2-like model, one layer rewritten by an element of determinant $-1$ and the other not: equal "
         r"logits over GF(p²)",
         all(kept),
+        on="condition",
         cases=len(kept),
         figures={"primes": [2147483579]},
     )
     broken = [not function.keeps(partial(rewritten, layer=i, seed=0, wrong=True)) for i in range(a.layers)]
     evidence.control(r"$A^{-1}$ for $A^{-\top}$ in either layer", all(broken), kind="exact")
-    record_identity(evidence, "covariant_biases")
+    record_cached_keys(evidence)
+    record_identity(evidence, "covariant_biases", on="condition")
     worst, weakest = 0.0, 1.0
     for layer in range(a.layers):
         roles, x = random_parameters(a, layer), random_inputs(a, layer)
@@ -93,7 +101,51 @@ def test_one_layer_at_a_time(evidence: EvidenceLog) -> None:
         weakest = min(weakest, assert_changes(a, roles, rewritten(roles, layer, layer, wrong=True), x))
     evidence.numeric(
         "the same in float64",
+        on="condition",
         figures={"largest observed / allowed": at_most(worst, 1.0), "layers": equal(a.layers, 2)},
         cases=a.layers,
     )
     evidence.control("the wrong inverse in float64", figures={"smallest change": at_least(weakest, 1e-3)})
+
+
+def record_cached_keys(evidence: EvidenceLog) -> None:
+    """One step of decoding after a rewrite, with the keys and values of two earlier tokens as they were, and moved."""
+    w_q, w_k = sp.Matrix([[1, 0], [0, 1], [1, 1]]), sp.Matrix([[1, 1], [0, 1], [1, 0]])
+    w_v, w_o = sp.Matrix([[0, 1], [1, 0], [2, 1]]), sp.Matrix([[1, 0, 1], [0, 1, 1]])
+    a, c = sp.Matrix([[1, 1], [0, -1]]), sp.Matrix([[0, 1], [1, 0]])
+    earlier, token = sp.Matrix([[1, 0, 0], [0, 1, 1]]), sp.Matrix([[1, 1, 0]])
+    before = Head(w_q, w_k, w_v, w_o)
+    after = Head(w_q * a, w_k * a.inv().T, w_v * c, c.inv() * w_o)
+    keys, values = earlier * w_k, earlier * w_v
+    expected = before.decode(token, keys, values)
+    evidence.exact(
+        "a token decoded after the rewrite, with keys and values cached before it, has the output of before",
+        after.decode(token, keys, values) == expected,
+        counterexample=r"$d = 3$, $d_k = d_v = 2$, $A = \begin{pmatrix}1&1\\0&-1\end{pmatrix}$, $C$ the exchange of "
+        r"two channels: over $\mathbb Q(e)$ the last of three tokens has another output",
+    )
+    evidence.exact(
+        r"the same, with the cache moved by $A^{-\top}$ and $C$: equal over $\mathbb Q(e)$",
+        after.decode(token, keys * a.inv().T, values * c) == expected,
+        on="condition",
+    )
+    evidence.control(
+        "keys moved and values not",
+        after.decode(token, keys * a.inv().T, values) != expected,
+        kind="exact",
+    )
+
+
+class Head(NamedTuple):
+    """One head, d_k = d_v = 2, without the scale 1/√d_k."""
+
+    w_q: sp.Matrix
+    w_k: sp.Matrix
+    w_v: sp.Matrix
+    w_o: sp.Matrix
+
+    def decode(self, token: sp.Matrix, keys: sp.Matrix, values: sp.Matrix) -> sp.Matrix:
+        """The output at a token (1, d) that follows those of the cache, as rational functions of e."""
+        keys, values = keys.col_join(token * self.w_k), values.col_join(token * self.w_v)
+        powers = (token * self.w_q * keys.T).applyfunc(lambda score: E**score)
+        return (powers / sum(powers) * values * self.w_o).applyfunc(sp.cancel)

@@ -11,13 +11,13 @@ from proofs_checks.gauge.cross_references import (
     POINTERS,
     REFERENCES,
     SYMBOLS,
-    USES,
     Reference,
     astray,
     cites,
     definitions,
     named,
     reached,
+    uses_of_point_groups,
 )
 from proofs_checks.gauge.reported import SPECTRUM_METHODS, TEXT
 from proofs_checks.support.algebra.group import act, invariants, random_element
@@ -40,14 +40,16 @@ def audit_pointers(evidence: EvidenceLog, origin: str, only: str) -> None:
 @checks("x-1", "x-2", "x-3")
 def test_pointers(evidence: EvidenceLog) -> None:
     count, rotary, norm = "x-1", "x-2", "x-3"
-    for origin, only in (("Corollary 3.7", count), ("Corollary 3.8", rotary), ("Corollary 4.1", norm)):
+    for origin, only in (("Corollary 3.7", count), ("Corollary 4.1", norm)):
         audit_pointers(evidence, origin, only)
     origins = sorted({p.origin for p in POINTERS if astray(p)})
     evidence.control(
-        "the other pointers of the text to its appendices are right, but for one of §7.2 (complexity is in G.4)",
+        "the other pointers of the text to its appendices are right, but for one of §7.2 (complexity is in G.4); those "
+        "of Corollary 3.8 mean no sections",
         origins == ["Corollary 3.7", "Corollary 3.8", "Corollary 4.1", "§7.2"],
         kind="audit",
         figures={"pointers": len(POINTERS), "astray": sum(map(astray, POINTERS))},
+        only=(count, norm),
     )
     evidence.audit(
         "sections whose heading names a dimension",
@@ -64,13 +66,19 @@ def test_pointers(evidence: EvidenceLog) -> None:
     )
     titles = ("Proposition D.1 (RoPE commutant", "Theorem D.2 (RoPE gauge group reduction)")
     evidence.audit(
-        "before section D.1 stand the two statements of these names",
-        on="correction",
+        "statements of Appendix D that have these numbers and these names",
         only=rotary,
         figures={
             "statements": equal([D_BEFORE_SECTIONS.count(title) for title in titles], [1, 1]),
-            "sections": [HEADINGS["D.1"], HEADINGS["D.2"]],
+            "sections of these numbers": [HEADINGS["D.1"], HEADINGS["D.2"]],
         },
+    )
+    exchanged = ("Proposition D.1 (RoPE gauge group reduction)", "Theorem D.2 (RoPE commutant")
+    evidence.control(
+        "with the two names exchanged none is found",
+        not any(map(D_BEFORE_SECTIONS.count, exchanged)),
+        kind="audit",
+        only=rotary,
     )
     evidence.audit(
         "Theorem C.1 stands in section C.1",
@@ -165,10 +173,11 @@ def affine_step(shift: int) -> sp.Matrix:
 @checks("x-6")
 def test_group_of_a_point(evidence: EvidenceLog) -> None:
     evidence.audit(
-        f"definitions of $G(\\theta)$, which {len(USES)} sentences use",
-        figures={"definitions": at_least(definitions(r"G(\theta)"), 1)},
+        r"no definition of $G(\theta)$ goes with its uses",
+        figures={"definitions": at_least(definitions(r"G(\theta)"), 1), "uses": uses_of_point_groups()},
     )
     evidence.control(r"a definition of $G_{\max}$ is found by the same words", definitions("G_max") > 0, kind="audit")
+    evidence.audit("how often it stands there", on="correction", figures={"uses": equal(uses_of_point_groups(), 6)})
     at, step = sp.Matrix([1, 1, 1]), affine_step(1)
     values = [(v := step**power * at)[0] * v[1] for power in range(3)]
     evidence.exact(

@@ -23,7 +23,7 @@ from symgauge.numeric import assert_changes, measure_invariance, random_inputs
 from symgauge.symmetries.catalogue.head_permutation import HeadPermutation
 
 
-@checks("thm-3.2c", "abs-13", "B.7-disc")
+@checks("thm-3.2c", "abs-13")
 def test_discrete_part(evidence: EvidenceLog) -> None:
     record_enumeration(
         evidence,
@@ -86,7 +86,7 @@ def test_discrete_part(evidence: EvidenceLog) -> None:
     evidence.control("values relabelled alone", figures={"smallest change": at_least(weakest, 1e-6)})
 
 
-def record_wiring_along(evidence: EvidenceLog, only: str) -> None:
+def record_wiring_along(evidence: EvidenceLog, only: str, on: str = "correction") -> None:
     """The other reading: m is relabelled too. Then every relabeling keeps the function, in another architecture."""
     layer = EnumeratedLayer(4, 2)
     pairs = relabelings(4, 2)
@@ -95,7 +95,7 @@ def record_wiring_along(evidence: EvidenceLog, only: str) -> None:
         "with $m$ relabelled along, at $h = 4$, $g = 2$: all 48 relabelings keep the function, and all but the 8 of "
         "the stabiliser change $m$",
         all(map(layer.keeps_with_wiring, pairs)),
-        on="correction",
+        on=on,
         figures={"change m": equal(len(moved), len(pairs) - group.stabiliser_order(layer.grouping))},
         cases=len(pairs),
         only=only,
@@ -105,6 +105,29 @@ def record_wiring_along(evidence: EvidenceLog, only: str) -> None:
         not any(map(layer.keeps, moved)),
         kind="exact",
         only=only,
+    )
+
+
+@checks("B.7-disc")
+def test_reindexings(evidence: EvidenceLog) -> None:
+    layer, pairs = EnumeratedLayer(4, 2), relabelings(4, 2)
+    kept = sum(map(layer.keeps, pairs))
+    evidence.exact(
+        "every relabeling tried on the exact function, $m$ being that of the architecture",
+        kept == len(pairs),
+        counterexample="$h = 4$, $g = 2$: exchanging the groups and leaving the heads changes the function, and "
+        "8 of the 48 relabelings keep it",
+        figures={"kept": kept, "tried": len(pairs)},
+        cases=len(pairs),
+    )
+    record_wiring_along(evidence, "B.7-disc", on="condition")
+    larger, many = EnumeratedLayer(6, 2), relabelings(6, 2)
+    evidence.exact(
+        "the same at $h = 6$, $g = 2$: the queries of $\\sigma(i)$ read the keys that they always read, so that "
+        "the sum over heads has the same terms",
+        all(map(larger.keeps_with_wiring, many)),
+        on="condition",
+        cases=len(many),
     )
 
 

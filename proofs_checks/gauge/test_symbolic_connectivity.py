@@ -6,6 +6,11 @@ import sympy as sp
 
 from proofs_checks.gauge.algebra import logarithm
 from proofs_checks.gauge.algebra import scalar_model as model
+from proofs_checks.gauge.fibre_components import component, record_components
+from proofs_checks.support.algebra.group import GaugeElement, act
+from proofs_checks.support.attention_points import layer, on_theta_0
+from proofs_checks.support.explicit_attention import same
+from proofs_checks.support.poles import prove_poles
 from proofs_checks.support.symbolic_evidence import is_zero, proves
 from symgauge.claims import EvidenceLog, checks, equal
 from symgauge.symbolic import linear
@@ -18,28 +23,61 @@ q, k, t = model.q, model.k, sp.Symbol("t", real=True)
 
 @checks("thm-E.5", "sec5-8")
 def test_paths_of_constant_loss(evidence: EvidenceLog) -> None:
-    ends = [model.at(model.LOSS, *point) for point in ((1, 1), (-1, -1))]
-    evidence.proof(
-        "a path of zero loss from $(1,1)$ to $(-1,-1)$ exists: it would meet $q = 0$ inside $\\{qk = 1\\}$",
-        model.orbit_crosses_zero(),
-        counterexample=r"$L = \frac12(qk-1)^2$, $\theta_2 = \theta_1\cdot(-1)$: $\{qk = 1\}$ is two branches",
-    )
-    evidence.exact("both ends are minima of the loss", ends == [0, 0], on="correction")
+    record_two_branches(evidence)
+    element, product, w_q, w_k = two_exponential_path()
     inside = [model.at(model.LOSS, 2**power, sp.Rational(1, 2) ** power) for power in (0, sp.Rational(1, 2), 1)]
+    for claim_id, on in (("thm-E.5", "correction"), ("sec5-8", "condition")):
+        evidence.proof(
+            r"the path $e^{t\Omega}e^{tP}$ to $A = \mathrm{diag}(-1,-2)$, $\Omega = \pi J$, $P = "
+            r"\mathrm{diag}(0,\ln2)$, keeps $W_QW_K^\top$ for symbolic $t$",
+            is_zero(product - w_q * w_k.T),
+            on=on,
+            only=claim_id,
+        )
+        evidence.exact("it ends at $A$", is_zero(element.subs(t, 1) - sp.diag(-1, -2)), on=on, only=claim_id)
+        evidence.proof(
+            r"sequences of three tokens: the poles of $\lambda\mapsto\mathrm{MHA}(\lambda X)$ give $W_QW_K^\top$ "
+            "of each head, so where the loss of a teacher is zero it is the teacher's",
+            prove_poles(),
+            on=on,
+            only=claim_id,
+        )
+        record_components(evidence, on=on, only=claim_id)
     evidence.control(
-        "inside one component there is a path: $(2^t,2^{-t})$ from $(1,1)$ to $(2,\\frac12)$",
+        "inside one branch of $qk = 1$ there is a path of zero loss: $(2^t,2^{-t})$ from $(1,1)$ to $(2,\\frac12)$",
         inside == [0, 0, 0],
         kind="exact",
     )
-    element, product, w_q, w_k = two_exponential_path()
-    evidence.proof(
-        r"the path $e^{t\Omega}e^{tP}$ to $A = \mathrm{diag}(-1,-2)$, $\Omega = \pi J$, $P = "
-        r"\mathrm{diag}(0,\ln2)$, keeps "
-        r"$W_QW_K^\top$ for symbolic $t$",
-        is_zero(product - w_q * w_k.T),
-        on="correction",
+
+
+def record_two_branches(evidence: EvidenceLog) -> None:
+    """One head on Θ_0 and its image under A = −1 lie in two components of the set of zero loss of a teacher."""
+    start = layer((sp.Matrix([1, 0]), sp.Matrix([1, 2]), sp.eye(2), sp.Matrix([[1, 1], [0, 1]])))
+    ends = [
+        act(start, GaugeElement((sp.ImmutableMatrix([[c]]),), (sp.ImmutableMatrix(sp.eye(2)),), (0,))) for c in (-1, 2)
+    ]
+    one_function = all(on_theta_0(end) and same(start, end, tokens=3, cases=4) for end in (start, *ends))
+    evidence.exact(
+        "points of $\\Theta_0$ that differ by a gauge transformation lie in one component of the set where the "
+        "loss is zero",
+        not one_function or component(start, ends[0]) == component(start, start),
+        counterexample=r"one head, $d = d_v = 2$, $d_k = 1$, $L(\theta) = "
+        r"E\|\mathrm{MHA}_\theta-\mathrm{MHA}_{\theta_1}\|^2$ over all sequences of three tokens, $\theta_2 = "
+        r"\theta_1\cdot(A = -1)$: where $L = 0$, $W_QW_K^\top$ is that of $\theta_1$ (its poles), so $W_Q = "
+        r"cW_Q^{(\theta_1)}$, and $c$ would pass through 0 from 1 to $-1$",
+        cases=8,
     )
-    evidence.exact("it ends at $A$", is_zero(element.subs(t, 1) - sp.diag(-1, -2)), on="correction")
+    evidence.control(
+        "the image under $A = 2$ has the label of the start",
+        one_function and component(start, ends[1]) == component(start, start),
+        kind="exact",
+    )
+    evidence.proof(
+        "the same in numbers: a path of zero loss from $(1,1)$ to $(-1,-1)$ exists; it would meet $q = 0$ inside "
+        "$\\{qk = 1\\}$",
+        model.orbit_crosses_zero(),
+        counterexample=r"$L = \frac12(qk-1)^2$: $\{qk = 1\}$ is two branches",
+    )
 
 
 def two_exponential_path() -> tuple[sp.Matrix, sp.Matrix, sp.Matrix, sp.Matrix]:

@@ -14,7 +14,12 @@ from proofs_checks.support.algebra.commutant import (
     rope_commutant_dimension,
     rotation_matrix,
 )
-from proofs_checks.support.rotary_commutant import FIRST, SECOND, record_standard_rotary_commutant
+from proofs_checks.support.rotary_commutant import (
+    FIRST,
+    SECOND,
+    record_standard_frequencies,
+    record_standard_rotary_commutant,
+)
 from proofs_checks.support.symbolic_evidence import is_zero, proves
 from symgauge.architecture import Rotary
 from symgauge.claims import EvidenceLog, at_least, checks, equal
@@ -75,6 +80,7 @@ def test_commutant_of_all_planes(evidence: EvidenceLog) -> None:
 
 @checks("rem-D.3")
 def test_collisions(evidence: EvidenceLog) -> None:
+    record_standard_frequencies(evidence, on="condition")
     halves = len(commutant_basis([Fraction(1, 2)] * 2))
     evidence.exact(
         "two planes turned by $\\pi$: real dimension of $GL(2,\\mathbb C)$",
@@ -82,12 +88,28 @@ def test_collisions(evidence: EvidenceLog) -> None:
         counterexample=r"two planes with $\omega = \pi$: $R_p = (\pm1)^pI_4$ commutes with all of $GL(4,\mathbb "
         r"R)$, dimension 16",
     )
+    joined = len(commutant_basis([FIRST, FIRST, OPPOSITE]))
+    evidence.exact(
+        r"two planes turned by $\omega$ and one by $-\omega$, which is another schedule: $GL(2,\mathbb C)$ and "
+        r"$GL(1,\mathbb C)$",
+        figures={"dimension": equal(joined, 10)},
+        counterexample=r"planes $\omega, \omega, -\omega$: they are one class, $GL(3,\mathbb C)$, dimension 18",
+    )
     counts = {r: len(commutant_basis([FIRST] * r)) for r in (1, 2, 3)}
     evidence.exact(
         "$r$ equal planes have dimension $2r^2$",
         figures={f"r = {r}": equal(n, 2 * r**2) for r, n in counts.items()},
         on="condition",
         cases=3,
+    )
+    evidence.exact(
+        "two equal planes beside others that turn at other angles: 8, and 2 for each of the others",
+        figures={
+            "one plane besides": equal(len(commutant_basis([FIRST, FIRST, SECOND])), 10),
+            "two": equal(len(commutant_basis([FIRST, FIRST, SECOND, Fraction(1, 7)])), 12),
+        },
+        on="condition",
+        cases=2,
     )
     evidence.proof(
         r"for every $r$: block $(i,j)$ of $[A, I_r\otimes R(\omega)]$ is $[A_{ij}, R(\omega)]$, which for "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 
 import sympy as sp
@@ -10,7 +11,7 @@ import torch
 from hypothesis import strategies as st
 
 from proofs_checks.support.algebra.group import invariants
-from proofs_checks.support.attention_points import head, layer, on_theta_0
+from proofs_checks.support.attention_points import general_layer, head, layer, on_theta_0
 from proofs_checks.support.exact_function import ExactFunction
 from proofs_checks.support.explicit_attention import same
 from proofs_checks.support.group_elements import ROLES, general_element
@@ -30,6 +31,19 @@ SILENT = (
     layer(head(E1, E2, E1, [0, 0]), head([1, 1], E2, E2, [1, 2])),
     layer(head([2, 3], E2, E1, [0, 0]), head([1, 1], E2, E2, [1, 2])),
 )
+# Every rank full, that of W_O too: M_1 = M_2 before, and after these two heads are one and the third is split in two.
+MERGED = (
+    layer(
+        head([1, 0, 0], [0, 1, 0], [1, 0, 0], [1, 0, 0]),
+        head([1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 1, 0]),
+        head([0, 1, 1], [1, 0, 1], [0, 1, 0], [0, 0, 1]),
+    ),
+    layer(
+        head([1, 0, 0], [0, 1, 0], [1, 0, 0], [1, 1, 0]),
+        head([0, 1, 1], [1, 0, 1], [0, 1, 0], [1, 0, -1]),
+        head([0, 1, 1], [1, 0, 1], [0, 1, 0], [-1, 0, 2]),
+    ),
+)
 # Two tokens, N_1 + N_2 = 0: (M_i, N_i) → (−M_i, −N_i) in both heads.
 FLIPPED = (
     layer(head(E1, E2, [1, 2], [1, 1]), head([1, 1], E2, [1, 2], [-1, -1])),
@@ -40,6 +54,21 @@ FLIPPED = (
 def score_maps(point: Attention) -> Counter[sp.ImmutableMatrix]:
     """The multiset of M_i, which is the multiset of attention weights as functions of the input (n ≥ 2)."""
     return Counter(m for m, n in invariants(point).elements())
+
+
+def merged(point: Attention) -> dict[sp.ImmutableMatrix, sp.ImmutableMatrix]:
+    """The sum of the N_i of each M_i, which gives the function for any number of tokens."""
+    found: dict[sp.ImmutableMatrix, sp.ImmutableMatrix] = {}
+    for (m, n), times in invariants(point).items():
+        found[m] = found.get(m, 0 * n) + times * n
+    return found
+
+
+def is_one_function(points: tuple[Attention, Attention]) -> bool:
+    """Whether both lie on Θ_0, have an invertible W_O, and are one function of any number of tokens."""
+    one, two = points
+    invertible = all(sp.Matrix.vstack(*point.w_o).det() != 0 for point in points)
+    return all(map(on_theta_0, points)) and invertible and merged(one) == merged(two)
 
 
 def attention_weights(a: Architecture, roles: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
@@ -58,6 +87,16 @@ def permuted_distance(one: torch.Tensor, two: torch.Tensor) -> float:
 
 def record_weights_identified(evidence: EvidenceLog, only: str) -> None:
     """Equal functions have equal attention weights up to a permutation: when, and when not."""
+    before, after = MERGED
+    evidence.exact(
+        r"on $\Theta_0$ with $W_O$ invertible, for any number of tokens, equal functions have equal attention "
+        "weights up to a permutation",
+        not is_one_function(MERGED) or score_maps(before) == score_maps(after),
+        counterexample=r"$d = h = 3$, $d_k = d_v = 1$, $M_1 = M_2\ne M_3$: joining heads 1 and 2, as $(M_1, "
+        "N_1+N_2)$, and splitting head 3, as $(M_3, N_3')$ and $(M_3, N_3-N_3')$, keeps the function; weights "
+        r"$\alpha_1, \alpha_1, \alpha_3$ become $\alpha_1, \alpha_3, \alpha_3$",
+        only=only,
+    )
     before, after = SILENT
     equal_functions = all(map(on_theta_0, SILENT)) and same(before, after, tokens=3, cases=6)
     evidence.exact(
@@ -71,8 +110,20 @@ def record_weights_identified(evidence: EvidenceLog, only: str) -> None:
     evidence.proof(
         r"for $n\ge3$ and distinct $M_i$ the poles of $\lambda\mapsto\mathrm{MHA}(\lambda X)$ give each head's $t_i = "
         r"xM_i\delta^\top/\sqrt{d_k}$ with residue a multiple of $\delta N_i\ne0$: the multiset of the $M_i$, hence of "
-        r"the attention weights, is determined",
+        r"the attention weights, is determined; $h$ families of poles need $h$ heads, so other parameters of the same "
+        r"function have distinct $M_i$ and no $N_i = 0$ either",
         prove_poles(),
+        on="condition",
+        only=only,
+    )
+    thin = thin_layer()
+    turned = replace(thin, w_v=(thin.w_v[0] + sp.Matrix([1, 2, 0, 1]) * sp.Matrix([[1, -1]]), *thin.w_v[1:]))
+    evidence.exact(
+        r"with $W_{O,1}\ne0$ of rank 1 and $d_v = 2$, another $W_V^{(1)}$ off the orbit keeps the function, over "
+        r"$\mathbb Q(e)$, and the weights with it",
+        same(thin, turned, tokens=3, cases=3)
+        and sp.Matrix.hstack(thin.w_v[0], turned.w_v[0]).rank() > 2
+        and score_maps(thin) == score_maps(turned),
         on="condition",
         only=only,
     )
@@ -105,13 +156,39 @@ def record_weights_identified(evidence: EvidenceLog, only: str) -> None:
     )
 
 
+def thin_layer() -> Attention:
+    """Two heads with d_v = 2, distinct M_i, and a W_O that is not zero and of rank 1 in the first."""
+    point = general_layer(4, 2, 1, 2, seed=5)
+    return replace(point, w_o=(sp.Matrix([[1, 0, 2, 1]] * 2), point.w_o[1]))
+
+
+def sectors(before: Attention, after: Attention) -> tuple[Attention, Attention]:
+    """The first with the queries and keys of the second, and with its values and outputs."""
+    return (
+        replace(before, w_q=after.w_q, w_k=after.w_k),
+        replace(before, w_v=after.w_v, w_o=after.w_o),
+    )
+
+
 def record_sectors_factorise(evidence: EvidenceLog, only: str) -> None:
     """Every symmetry is a query–key map and a value–output map, each a symmetry by itself: when, and when not."""
+    evidence.exact(
+        r"on $\Theta_0$ with $W_O$ invertible, for any number of tokens, the query–key part and the value–output "
+        "part of a symmetry are symmetries by themselves",
+        not is_one_function(MERGED) or all(merged(MERGED[0]) == merged(part) for part in sectors(*MERGED)),
+        counterexample=r"$d = h = 3$, $d_k = d_v = 1$, $M_1 = M_2\ne M_3$: joining heads 1 and 2, as $(M_1, "
+        "N_1+N_2)$, and splitting head 3, as $(M_3, N_3')$ and $(M_3, N_3-N_3')$, keeps the function; the new "
+        "queries and keys alone change it, and so do the new values and outputs",
+        figures={
+            "either changes it on three tokens": [
+                not same(MERGED[0], part, tokens=3, cases=4) for part in sectors(*MERGED)
+            ]
+        },
+        only=only,
+    )
     before, after = FLIPPED
-    scores = Attention(after.w_q, after.w_k, before.w_v, before.w_o, before.groups)
-    values = Attention(before.w_q, before.w_k, after.w_v, after.w_o, before.groups)
     joint = all(map(on_theta_0, FLIPPED)) and same(before, after, tokens=2, cases=6)
-    apart = [same(before, part, tokens=2, cases=6) for part in (scores, values)]
+    apart = [same(before, part, tokens=2, cases=6) for part in sectors(before, after)]
     evidence.exact(
         r"on $\Theta_0$ the query–key part and the value–output part of a symmetry are symmetries by themselves",
         not joint or all(apart),

@@ -28,6 +28,7 @@ class Outcome(StrEnum):
 
     REPRODUCED = "reproduced"
     DEPENDS = "reproduced for some choices only"
+    SEPARATELY = "each number by some choice, all by none"
     PARTLY = "reproduced in part"
     DIFFERS = "not reproduced"
     OURS_ONLY = "nothing reported to compare with"
@@ -37,15 +38,17 @@ class Outcome(StrEnum):
         """The rule, for the pages of experiments and for the claims that they decide alike.
 
         Reproduced is what agrees under every admissible choice, or under the one that a stated reason fixed beforehand;
-        a number that comes out for some choices and not for others is not reproduced by picking among them.
+        a number that comes out for some choices and not for others is not reproduced by picking among them, and
+        several numbers come out for a choice only where all of them do.
         """
-        found = {comparison.agreement for comparison in comparisons} - {None}
+        judged = [comparison for comparison in comparisons if comparison.agreement is not None]
+        found = {comparison.agreement for comparison in judged}
         if not found:
             return cls.OURS_ONLY
         if found == {Agreement.AGREES}:
             return cls.REPRODUCED
         if found <= {Agreement.AGREES, Agreement.DEPENDS}:
-            return cls.DEPENDS
+            return cls.DEPENDS if _one_choice_gives_all(judged) else cls.SEPARATELY
         return cls.PARTLY if Agreement.AGREES in found else cls.DIFFERS
 
 
@@ -88,6 +91,13 @@ class Comparison:
         return self.ours / self.source if self.source and self.ours is not None else None
 
     @property
+    def agreeing(self) -> frozenset[str | None]:
+        """The choices under which it agrees; None is the one that was taken."""
+        return frozenset(
+            name for name, value in zip((None, *self.choices), self.values, strict=False) if self._near(value)
+        )
+
+    @property
     def agreement(self) -> Agreement | None:
         """None where there is nothing to compare with."""
         if self.source is None:
@@ -120,6 +130,14 @@ class Comparison:
         if not self.source or self.factor == 1:
             return value == self.source
         return 1 / self.factor <= value / self.source <= self.factor
+
+
+def _one_choice_gives_all(comparisons: Sequence[Comparison]) -> bool:
+    """Whether all agree under one choice. Numbers with other choices to make, or with none, do not bear on it."""
+    together: dict[frozenset[str], list[Comparison]] = {}
+    for each in comparisons:
+        together.setdefault(frozenset(each.choices), []).append(each)
+    return all(frozenset.intersection(*(each.agreeing for each in group)) for group in together.values())
 
 
 @dataclass(frozen=True)
