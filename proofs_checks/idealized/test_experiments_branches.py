@@ -7,15 +7,22 @@ from itertools import permutations
 import torch
 from torch import Tensor
 
-from proofs_checks.idealized.experiments.geometry import geometry, pairs
-from proofs_checks.idealized.experiments.groups import TRAINED, UNTRAINED, leaving
+from proofs_checks.idealized.experiments.geometry import pairs
+from proofs_checks.idealized.experiments.groups import COPIES, TRAINED, UNTRAINED, leaving
 from proofs_checks.idealized.experiments.paths import along
 from proofs_checks.idealized.experiments.pruning import copy_last_by_hand, weights_kept
-from proofs_checks.idealized.group_statistics import best_split, shape
+from proofs_checks.idealized.group_statistics import (
+    CLUSTERS,
+    ROUNDING,
+    changed,
+    clustered,
+    nearness,
+    shape,
+    without_structure,
+)
 from proofs_checks.idealized.model import architecture, copy_last, initial, logits
 from proofs_checks.idealized.model.training import accuracies
 from proofs_checks.idealized.reported import PARAMETERS
-from proofs_checks.idealized.text import CLUSTERS
 from proofs_checks.idealized.trained_models import MODELS, levels, twenty, ways
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.model_graph import graph_of
@@ -79,25 +86,26 @@ def test_connected(evidence: EvidenceLog) -> None:
 
 @checks("abs-9-clusters")
 def test_discovery(evidence: EvidenceLog) -> None:
-    evidence.audit(
-        "whether the models cluster, by place",
-        len(set(CLUSTERS.values())) == 1,
-        figures=dict(CLUSTERS),
-        cases=len(CLUSTERS),
+    bar = without_structure() / 2
+    shares = {name: nearness(shape(name).plane) for name in (TRAINED, COPIES)}
+    found = evidence.numeric(
+        "distance to the nearest model over the mean distance, in the plane of the first two components: does it tell "
+        "20 trained models from copies of one?",
+        not min(shares.values()) > bar,
+        figures={**shares, "below it, clusters": bar},
+        counterexample=f"20 copies of one model, with the same logits to {changed(COPIES):.0e}: no clusters either",
+        cases=2 * MODELS,
     )
-    evidence.numeric(
-        "share of the first component's variance that the best cut in two explains, 20 trained models",
+    copies = evidence.numeric(
+        "copies of one model: the share, and how far their logits differ",
         on="correction",
-        figures={"best cut": at_most(best_split(shape(TRAINED).plane[:, 0]), 0.9)},
+        figures={"share": at_least(shares[COPIES], bar), "logits": at_most(changed(COPIES), ROUNDING)},
         cases=MODELS,
     )
-    generator = torch.Generator().manual_seed(4)
-    theta = twenty()[TRAINED]
-    noise = 0.05 * torch.randn(theta.shape, generator=generator, dtype=torch.float64)
-    two = geometry(theta[torch.arange(MODELS) % 2] + noise)
     evidence.control(
-        "two models with noise around them are seen as two clusters",
-        figures={"best cut": at_least(best_split(two.plane[:, 0]), 0.95)},
+        "two to ten models with noise around them, twenty in all, are seen as clusters",
+        figures={f"{k} clusters": at_most(clustered(k), bar) for k in CLUSTERS},
+        of=[found, copies],
     )
 
 
