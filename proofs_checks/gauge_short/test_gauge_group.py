@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from proofs_checks.support.attention_points import head, layer, on_theta_0
 from proofs_checks.support.census import census
 from proofs_checks.support.exact_function import ExactFunction
 from proofs_checks.support.explicit_attention import same, scalar
@@ -24,7 +25,7 @@ from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.exact.dimension import dimension
 from symgauge.exact.probes import Vectors
 from symgauge.model_graph import graph_of
-from symgauge.models.reference import random_parameters
+from symgauge.models.reference import ReferenceModel, random_parameters
 from symgauge.numeric import action, assert_changes, measure_invariance, random_inputs
 from symgauge.symbolic import lie_algebra as lie
 from symgauge.symbolic.tangent import random_attention
@@ -96,15 +97,24 @@ def test_position_encodings(evidence: EvidenceLog) -> None:
         figures={"nullity": nullity, "claimed": reduced},
         cases=len(layers),
     )
-    evidence.exact(
-        r"their exact nullity is $h(d_k^2+d_v^2)$",
-        on="correction",
-        figures={"nullity": equal(nullity, full), "primes": list(additive[0].primes)},
-        cases=len(layers),
-    )
     turning = census([a.replace(rotary=Rotary.standard(a.d_k)) for a in layers], lambda a: a.heads * (a.d_k + a.d_v**2))
-    evidence.exact("with rotary positions it is reduced", on="correction", figures=turning.figures, cases=turning.cases)
-    record_identity(evidence, "rotary_commutant", on="correction")
+    evidence.exact("with rotary positions it is reduced", on="condition", figures=turning.figures, cases=turning.cases)
+    record_identity(evidence, "rotary_commutant", on="condition")
+    plain = Architecture(5, 2, 2, 3, context=3, rotary=Rotary.standard(2), **ALONE)
+    outside = {
+        "shared heads": plain.replace(groups=1),
+        "biases": plain.replace(**BIASED),
+        "normalised queries and keys": plain.replace(qk_norm=True, norm="rms", **EPSILON),
+    }
+    differ = {name: dimension(ReferenceModel(a), Vectors(3, a.d_model)).nullity for name, a in outside.items()}
+    stated = plain.heads * (plain.d_k + plain.d_v**2)
+    evidence.control(
+        f"outside of the condition the exact nullity is not $h(d_k+d_v^2) = {stated}$, and with the encoding added to "
+        "the scores it is $h(d_k^2+d_v^2)$",
+        nullity == full and stated not in differ.values(),
+        kind="exact",
+        figures={**differ, "added to the scores": nullity},
+    )
 
 
 @checks("s4")
@@ -120,6 +130,15 @@ def test_lie_algebra(evidence: EvidenceLog) -> None:
 
     outside = [unexplained(point) for point in SILENT]
     general = random_attention(d=5, d_k=3, d_v=1, groups=range(2), seed=0)
+    e1, e2 = [1, 0], [0, 1]
+    alike = layer(head(e1, e2, e1, e1), head(e1, e2, e2, e2))
+    evidence.exact(
+        r"at a point of $\Theta_0$ with all ranks full, $W_O$ included, the kernel of the derivative is this algebra",
+        unexplained(alike) == 0 or not on_theta_0(alike),
+        counterexample=r"$d = h = 2$, $d_k = d_v = 1$, $W_Q^{(i)} = e_1$, $W_K^{(i)} = e_2$, $W_V = W_O = I_2$: with "
+        r"$M_1 = M_2$ only $N_1+N_2$ shows, and $\delta W_V = W_VP$, $\delta W_O = -PW_O$ is free for every $P$",
+        figures={"directions outside": unexplained(alike)},
+    )
     evidence.exact(
         r"at points of $\Theta_0$ the kernel of the derivative is this algebra",
         outside == [0, 0],
@@ -175,8 +194,9 @@ def test_product_over_layers(evidence: EvidenceLog) -> None:
     evidence.exact(
         "the layer's part of every symmetry is a symmetry",
         not all(together) or all(alone),
-        counterexample=r"renumber the coordinates of the stream ($d = 2$: swap them) in embedding, head and all "
-        r"layers: the logits are equal over GF(p²), and the part of any one layer alone changes them",
+        counterexample=r"renumber the coordinates of the stream, $d = 4$, in embedding, head and both "
+        r"layers of a small GPT-2 and a small LLaMA: the logits are equal over GF(p²), and the part of any one layer "
+        r"alone changes them",
         figures={"kept together": together, "kept alone": alone},
         cases=len(models),
     )

@@ -79,5 +79,22 @@ MORE = (
 )
 """Further ones for the thorough profile."""
 
+SHORTER = {
+    "true-dimension": (
+        Case(4, 2, 1, 5, True, "tokens", 0, length=2),
+        Case(4, 2, 1, 5, False, "tokens", 0, length=2),
+        Case(4, 2, 1, 4, True, "real", 0, length=1),
+    ),
+    "true-as-wide": (
+        Case(4, 2, 1, 4, True, "tokens", 4, length=3),
+        Case(4, 2, 1, 4, False, "tokens", 2, length=3),
+    ),
+    "true-pinned": (
+        Case(4, 2, 1, 7, True, "pinned", 0, length=1),
+        Case(4, 2, 1, 2, False, "pinned", 0, length=1),
+    ),
+}
+"""Sequences too short to show what the formulas count, by claim."""
+
 SMALLEST = (Case(1, 1, 1, 1, True, "real", 0), Case(1, 1, 1, 1, False, "real", 0))
 """All sizes one: d = 1 is degenerate (neurons come in two kinds only) and lies above the formula."""

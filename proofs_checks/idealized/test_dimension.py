@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import sympy as sp
 
 from proofs_checks.idealized import dimension_formulas as formulas
-from proofs_checks.idealized.dimension_cases import AS_WIDE, MORE, PINNED, SMALLEST, TOKENS, VECTORS
+from proofs_checks.idealized.dimension_cases import AS_WIDE, MORE, PINNED, SHORTER, SMALLEST, TOKENS, VECTORS
 from proofs_checks.idealized.exact_fibres import Case, Measured, generators_rank, measure
 from proofs_checks.idealized.reported import SYMMETRIES
 from proofs_checks.support.symbolic_evidence import is_zero, proves
@@ -141,6 +141,17 @@ def test_corrected_dimension(evidence: EvidenceLog) -> None:
                 "primes": PRIMES,
             },
             cases=len(found),
+            only=name,
+        )
+    for name, cases in SHORTER.items():
+        shorter = [measure(case) for case in cases]
+        evidence.control(
+            "on shorter sequences the fibre is larger: " + ", ".join(f"{c.kind}, T = {c.length}" for c in cases),
+            kind="exact",
+            figures={
+                "least excess": at_least(min(m.nullity - m.case.formula for m in shorter), 1),
+                "nullities": [m.nullity for m in shorter],
+            },
             only=name,
         )
     prove_layers(evidence, "statement", general)

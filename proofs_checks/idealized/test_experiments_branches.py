@@ -7,22 +7,28 @@ from itertools import permutations
 import torch
 from torch import Tensor
 
-from proofs_checks.idealized.experiments.geometry import geometry, pairs
-from proofs_checks.idealized.experiments.groups import TRAINED, UNTRAINED, leaving
+from proofs_checks.idealized.experiments.geometry import pairs
+from proofs_checks.idealized.experiments.groups import COPIES, TRAINED, UNTRAINED, leaving
 from proofs_checks.idealized.experiments.paths import along
-from proofs_checks.idealized.experiments.pruning import copy_last_by_hand, weights_kept
-from proofs_checks.idealized.group_statistics import best_split, shape
+from proofs_checks.idealized.experiments.pruning import copy_last_by_hand, parity_by_hand
+from proofs_checks.idealized.group_statistics import (
+    CLUSTERS,
+    ROUNDING,
+    changed,
+    clustered,
+    nearness,
+    shape,
+    without_structure,
+)
 from proofs_checks.idealized.model import architecture, copy_last, initial, logits
 from proofs_checks.idealized.model.training import accuracies
-from proofs_checks.idealized.reported import PARAMETERS
-from proofs_checks.idealized.text import CLUSTERS
-from proofs_checks.idealized.trained_models import MODELS, levels, twenty, ways
+from proofs_checks.idealized.recorded_trials import trials_right, where
+from proofs_checks.idealized.trained_models import MODELS, twenty, ways
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.model_graph import graph_of
 from symgauge.parameter_vector import ParameterVector
 from symgauge.profiles import scale
 
-FAR = tuple(weights_kept(PARAMETERS, p) for p in (50, 80, 90, 95, 98, 99))
 QUERY, KEY = (f"layers.0.attention.{name}.weight" for name in ("query", "key"))
 
 
@@ -79,25 +85,26 @@ def test_connected(evidence: EvidenceLog) -> None:
 
 @checks("abs-9-clusters")
 def test_discovery(evidence: EvidenceLog) -> None:
-    evidence.audit(
-        "whether the models cluster, by place",
-        len(set(CLUSTERS.values())) == 1,
-        figures=dict(CLUSTERS),
-        cases=len(CLUSTERS),
+    bar = without_structure() / 2
+    shares = {name: nearness(shape(name).plane) for name in (TRAINED, COPIES)}
+    found = evidence.numeric(
+        "distance to the nearest model over the mean distance, in the plane of the first two components: does it tell "
+        "20 trained models from copies of one?",
+        not min(shares.values()) > bar,
+        figures={**shares, "below it, clusters": bar},
+        counterexample=f"20 copies of one model, with the same logits to {changed(COPIES):.0e}: no clusters either",
+        cases=2 * MODELS,
     )
-    evidence.numeric(
-        "share of the first component's variance that the best cut in two explains, 20 trained models",
+    copies = evidence.numeric(
+        "copies of one model: the share, and how far their logits differ",
         on="correction",
-        figures={"best cut": at_most(best_split(shape(TRAINED).plane[:, 0]), 0.9)},
+        figures={"share": at_least(shares[COPIES], bar), "logits": at_most(changed(COPIES), ROUNDING)},
         cases=MODELS,
     )
-    generator = torch.Generator().manual_seed(4)
-    theta = twenty()[TRAINED]
-    noise = 0.05 * torch.randn(theta.shape, generator=generator, dtype=torch.float64)
-    two = geometry(theta[torch.arange(MODELS) % 2] + noise)
     evidence.control(
-        "two models with noise around them are seen as two clusters",
-        figures={"best cut": at_least(best_split(two.plane[:, 0]), 0.95)},
+        "two to ten models with noise around them, twenty in all, are seen as clusters",
+        figures={f"{k} clusters": at_most(clustered(k), bar) for k in CLUSTERS},
+        of=[found, copies],
     )
 
 
@@ -112,18 +119,27 @@ def test_local_search(evidence: EvidenceLog) -> None:
         counterexample=f"Copy-Last: all {len(bent.accuracy)} pairs tried are joined",
         cases=len(bent.accuracy),
     )
-    ends = levels(True, FAR)["Copy-Last"]
-    fewest = min(int(n) for x in ends for n, right in zip(x.nonzero, x.retrained, strict=True) if right == 1)
-    least = int(torch.count_nonzero(copy_last_by_hand(architecture())))
+    least = {
+        "Copy-Last": int(torch.count_nonzero(copy_last_by_hand(architecture()))),
+        "XOR": int(torch.count_nonzero(parity_by_hand(architecture()))),
+    }
     evidence.numeric(
-        "nonzero weights to which the pruning here goes, against the least number",
+        "recorded trials of pruning, five of each task, with all answers right: Copy-Last with the least number of "
+        "weights, 3, XOR with 16, when 13 suffice; pairs joined",
         on="correction",
         figures={
-            "by pruning": at_least(fewest, least + 1),
-            "least": equal(least, 3),
+            "Copy-Last": at_most(trials_right("Copy-Last", least["Copy-Last"]), 2),
+            "XOR": at_most(trials_right("XOR", 16), 2),
+            "least": equal(least["Copy-Last"], 3),
+            "enough for XOR": equal(least["XOR"], 13),
             "joined": equal(bent.solving, len(bent.accuracy)),
+            **where(),
         },
-        cases=len(ends),
+        cases=10,
+    )
+    evidence.control(
+        "with 31 and with 157 weights most trials of the two tasks are right",
+        figures={"Copy-Last": at_least(trials_right("Copy-Last", 31), 3), "XOR": at_least(trials_right("XOR", 157), 3)},
     )
     evidence.control(
         "the least model solves the task",

@@ -10,7 +10,15 @@ from proofs_checks.idealized import reported
 from proofs_checks.idealized.experiments.gauges import Mixture, gauge_copies, move_stream
 from proofs_checks.idealized.experiments.geometry import geometry
 from proofs_checks.idealized.experiments.groups import COPIES, LISTED, TRAINED, UNTRAINED
-from proofs_checks.idealized.group_statistics import DRAWS, ROUNDING, best_split, changed, isotropic, shape
+from proofs_checks.idealized.group_statistics import (
+    CLUSTERS,
+    ROUNDING,
+    changed,
+    clustered,
+    nearness,
+    shape,
+    without_structure,
+)
 from proofs_checks.idealized.model import architecture, copy_last, logits
 from proofs_checks.idealized.trained_models import MODELS, seen_from_outside, twenty
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
@@ -21,28 +29,23 @@ from symgauge.parameter_vector import ParameterVector
 @checks("fig-5", "7.3-c")
 def test_clusters(evidence: EvidenceLog) -> None:
     record_outcome(evidence)
-    theta = twenty()[TRAINED]
-    permuted = gauge_copies(architecture(), theta[0], MODELS, 3, Mixture(stream=False, scales=0.0, heads=False))
-    gaussian = [best_split(isotropic(seed).plane[:, 0]) for seed in range(DRAWS)]
-    generator = torch.Generator().manual_seed(4)
-    noise = 0.05 * torch.randn(theta.shape, generator=generator, dtype=torch.float64)
-    two = best_split(geometry(theta[torch.arange(MODELS) % 2] + noise).plane[:, 0])
-    splits = {name: best_split(shape(name).plane[:, 0]) for name in (TRAINED, UNTRAINED, COPIES)}
-    splits["neurons permuted in one model"] = best_split(geometry(permuted).plane[:, 0])
-    evidence.numeric(
-        "share of the first component's variance that the best cut in two explains; isotropic sets reach "
-        f"{max(gaussian):.2f}, two clusters more",
+    permuted = geometry(
+        gauge_copies(architecture(), twenty()[TRAINED][0], MODELS, 3, Mixture(stream=False, scales=0.0, heads=False))
+    )
+    bar = without_structure() / 2
+    trained = evidence.numeric(
+        "distance to the nearest model over the mean distance, in the plane of the first two components; isotropic "
+        f"sets have {2 * bar:.2f} on average, and half of that is taken for clusters",
         on="reproduction",
         figures={
-            "trained": at_most(splits[TRAINED], two),
-            "copies of one model": splits[COPIES],
-            "untrained": splits[UNTRAINED],
+            "trained": at_least(nearness(shape(TRAINED).plane), bar),
+            "copies of one model": nearness(shape(COPIES).plane),
+            "untrained": nearness(shape(UNTRAINED).plane),
         },
         cases=MODELS,
         only="fig-5",
     )
     number = factorial(64) * factorial(2)
-    nearest = float(geometry(permuted).distances.min())
     evidence.exact(
         "number of renumberings of 64 neurons and 2 heads: few enough for 20 models to cluster?",
         number <= MODELS**2,
@@ -51,19 +54,21 @@ def test_clusters(evidence: EvidenceLog) -> None:
         "other",
         only="7.3-c",
     )
-    evidence.numeric(
-        "20 permuted copies of one model: best cut in two, least distance, change of the logits",
+    copies = evidence.numeric(
+        "20 permuted copies of one model: the same share, and their least distance",
         on="correction",
-        figures={
-            "best cut": at_most(splits["neurons permuted in one model"], two),
-            "least distance": at_least(nearest, 1.0),
-        },
+        figures={"share": at_least(nearness(permuted.plane), bar),
+                 "least distance": at_least(float(permuted.distances.min()), 1.0)},
         cases=MODELS,
         only="7.3-c",
-    )
-    evidence.control(
-        "two models with noise around them are seen as two clusters", figures={"best cut": at_least(two, 0.95)}
-    )
+    )  # fmt: skip
+    for record in (trained, copies):
+        evidence.control(
+            "two to ten models with noise around them, twenty in all, are seen as clusters",
+            figures={f"{k} clusters": at_most(clustered(k), bar) for k in CLUSTERS},
+            of=record,
+            only="fig-5" if record is trained else "7.3-c",
+        )
 
 
 @checks("7.3-a", "abs-7")

@@ -43,7 +43,6 @@ REFERENCES = {
     ),
     14: Reference("[14] Ashish", "Processing Systems", ("Noam Shazeer", "Attention Is All You Need")),
 }
-BREA = TEXT.between("[2] Johanni Brea", "arXiv preprint arXiv:1907.02911")
 TRAUGER = TEXT.between("[13] Aahlad Trauger", "Conference on Learning Representations")
 
 # What one has to know to build and train the model, and words by which it would be said.
@@ -71,12 +70,4 @@ OF_ALGORITHMS = {
         "criterion",
         "functional distance",
     ),
-}
-
-# Whether the trained models cluster, in the source's words.
-CLUSTERS = {
-    TEXT.quote("solution branches discovered via clustering of independently trained models"): True,
-    TEXT.quote("2D PCA projection shows no clear clustering"): False,
-    TEXT.quote("The absence of clustering suggests a rich landscape"): False,
-    TEXT.quote("reveals no dominant clustering structure"): False,
 }

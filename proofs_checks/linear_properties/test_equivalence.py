@@ -57,9 +57,8 @@ def test_theorem_5(evidence: EvidenceLog) -> None:
     a, b, k = matrix("A", d, d), matrix("B", d, d), matrix("K", d, d)
     shifted = RowSoftmax(f * a * k * (g * b + ones(V) * c.T).T)
     evidence.proof(
-        r"for every size: with $f = \tilde fA$, $g_0 = \tilde g_0B$ and pairing $\tilde K = AKB^\top$ the "
-        r"probabilities "
-        "agree, and adding one vector to every $g(y)$ changes none",
+        r"for every size, that equivalent models are equal: with $f = \tilde fA$, $g_0 = \tilde g_0B$ and pairing "
+        r"$\tilde K = AKB^\top$ the probabilities agree, and adding one vector to every $g(y)$ changes none",
         proves(lambda: prove_equal(shifted, RowSoftmax(f * (a * k * b.T) * g.T))),
     )
     evidence.control(

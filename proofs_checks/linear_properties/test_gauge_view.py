@@ -101,7 +101,7 @@ NORMS: dict[str, dict[str, Any]] = {
 def test_transformer_head(evidence: EvidenceLog) -> None:
     width = 4
     cases = [(norm, False, False) for norm in NORMS]
-    cases += [("no norm", True, False), ("no norm", True, True), ("LayerNorm", True, False), ("LayerNorm", True, True)]
+    cases += [(norm, True, table) for norm in ("no norm", "RMSNorm", "LayerNorm") for table in (False, True)]
     gained, shifts, maps, unexplained, bounds = [], [], [], [], []
     for name, tied, table in cases:
         a = Architecture(
@@ -115,8 +115,7 @@ def test_transformer_head(evidence: EvidenceLog) -> None:
         unexplained += [share.unexplained + (not share.decided) for share in shares]
         gained.append(shares[1].fibre.nullity - shares[0].fibre.nullity)
         shifts.append(expected_shift(name, tied, table, width))
-        if not tied:
-            maps.append(next(f.new_directions for f in shares[1].families if f.name == "stream-map"))
+        maps.append(sum(f.new_directions for f in shares[1].families if f.name == "stream-map"))
     evidence.exact(
         f"exact fibres at $d = {width}$: what probabilities add to logits",
         figures={
@@ -127,8 +126,13 @@ def test_transformer_head(evidence: EvidenceLog) -> None:
         cases=len(gained),
     )
     evidence.exact(
-        r"maps of the stream with an untied head: $d^2$, $d(d-1)/2$, $(d-1)(d-2)/2$",
-        figures={"new directions": equal(maps, [16, 6, 3, 3])},
+        r"maps of the stream with an untied head: $d^2$, $d(d-1)/2$, $(d-1)(d-2)/2$; tied: $d(d-1)/2$ without norms, "
+        "none with them",
+        figures={
+            "untied": equal(maps[: len(NORMS)], [16, 6, 3, 3]),
+            "tied, no norm": equal(maps[len(NORMS) : len(NORMS) + 2], [6, 6]),
+            "tied, norms": equal(maps[len(NORMS) + 2 :], [0, 0, 0, 0]),
+        },
     )
     evidence.exact(
         "all fibres are explained", figures={"unexplained": equal(sum(unexplained), 0)}, cases=len(unexplained)

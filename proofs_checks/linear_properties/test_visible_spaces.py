@@ -71,7 +71,16 @@ def test_effective_complexity(evidence: EvidenceLog) -> None:
         "the rank of $f$ in place of that of $L$ tells equivalent models apart",
         any(m.f.rank != m.effective_complexity for m in steps),
         kind="exact",
-        of=[ranks, finite, models],
+        of=[ranks, finite],
+        only=complexity,
+    )
+    tight = Model.of([[1, 0], [0, 1]], [[0, 0], [1, 0], [0, 1]])
+    evidence.control(
+        r"$|\mathcal A|-2$ in place of $|\mathcal A|-1$ is too small a bound: two coordinates, three tokens",
+        tight.effective_complexity > min(tight.dimension, tight.tokens - 2, tight.contexts),
+        kind="exact",
+        of=models,
+        only=bound,
     )
 
 

@@ -166,24 +166,69 @@ def test_defect_grows_by_convergence(evidence: EvidenceLog) -> None:
     evidence.exact("by a factor $10^3$ each", _defect_squared(near) == 10**6 * _defect_squared(far), on="correction")
 
 
+X, Y = sp.symbols("x y")
+LOSSES = {
+    "both graphs flat": (X**2 / 2, (X + Y) ** 2 / 2),
+    "the graph of the sum flat": ((X**2 + Y**2) / 2, X - (X**2 + Y**2) / 2),
+    "nothing flat but parameter space": ((X**2 + 2 * Y**2) / 2, (3 * X**2 + Y**2) / 2),
+}
+"""Pairs of losses on the plane."""
+
+
 @checks("curvature")
 def test_defect_is_no_curvature(evidence: EvidenceLog) -> None:
-    metric = sp.eye(2)
-    flat = _riemann_vanishes(metric, sp.symbols("x y"))
-    squared = _defect_squared(sp.Matrix([3, 1]))
+    flat = {
+        name: [_graph_is_flat(loss) for loss in (first, second, first + second)]
+        for name, (first, second) in LOSSES.items()
+    }
+    squared = {name: _leading_defect_squared(*losses) for name, losses in LOSSES.items()}
+    space = _riemann_vanishes(sp.eye(2), (X, Y))
+    both, total, curved = LOSSES
+    readings = {
+        "of parameter space": space and squared[both] == 0,
+        "of the graphs of both losses": all(flat[both][:2]) and squared[both] == 0,
+        "of the graph of the sum": flat[total][2] and squared[total] == 0,
+    }
     evidence.exact(
-        "where the Riemann tensor vanishes, $D$ does",
-        not (flat and squared != 0),
-        figures={"D²": str(squared)},
-        counterexample=r"$R^2$ with its flat metric, $H_A=\mathrm{diag}(1,2)$, $H_B=\binom{2\ 1}{1\ 2}$ at $(3,1)$",
+        "where the Riemann tensor vanishes, $D$ does: " + ", ".join(readings),
+        any(readings.values()),
+        figures={f"D², {name}": str(value) for name, value in squared.items()},
+        counterexample=r"$x^2/2$ and $(x+y)^2/2$ at $(3,1)$: parameter space and both graphs are flat, $D^2 = "
+        rf"{squared[both]}$; $L_A = (x^2+y^2)/2$ and $x - L_A$, the sum's graph a plane: ${squared[total]}$",
+        cases=len(readings),
     )
-    evidence.exact("the Riemann tensor of the flat plane vanishes", flat, on="correction")
-    x, y = sp.symbols("x y")
+    evidence.exact(
+        "the graphs of both losses and of the sum: flat or not, by the Riemann tensor of their metric in space",
+        figures={
+            both: equal(flat[both], [True, True, False]),
+            total: equal(flat[total], [False, False, True]),
+            curved: equal(flat[curved], [False, False, False]),
+            "D² where all are curved": equal(str(squared[curved]), "0"),
+        },
+        on="correction",
+        cases=3 * len(flat),
+    )
     evidence.control(
-        r"that of the graph of $x^2+y^2$ does not",
-        not _riemann_vanishes(sp.Matrix([[1 + 4 * x**2, 4 * x * y], [4 * x * y, 1 + 4 * y**2]]), (x, y)),
+        r"the same measure sees no bracket of a loss with itself, and one of $H_A=\mathrm{diag}(1,2)$, "
+        r"$H_B=\binom{2\ 1}{1\ 2}$",
+        _leading_defect_squared(LOSSES[both][0], LOSSES[both][0]) == 0 and _defect_squared(sp.Matrix([3, 1])) != 0,
         kind="exact",
     )
+
+
+def _leading_defect_squared(first: sp.Expr, second: sp.Expr) -> sp.Rational:
+    """|H_B g_A − H_A g_B|² / (|g_A| |g_B|)² at (3, 1)."""
+    (g_a, h_a), (g_b, h_b) = (
+        (sp.Matrix([f.diff(X), f.diff(Y)]).subs({X: 3, Y: 1}), sp.hessian(f, (X, Y)).subs({X: 3, Y: 1}))
+        for f in (first, second)
+    )
+    bracket = h_b * g_a - h_a * g_b
+    return bracket.dot(bracket) / (g_a.dot(g_a) * g_b.dot(g_b))
+
+
+def _graph_is_flat(loss: sp.Expr) -> bool:
+    slope = sp.Matrix([loss.diff(X), loss.diff(Y)])
+    return _riemann_vanishes(sp.eye(2) + slope * slope.T, (X, Y))
 
 
 def _riemann_vanishes(g: sp.Matrix, x: tuple[sp.Symbol, ...]) -> bool:

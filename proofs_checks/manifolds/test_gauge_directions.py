@@ -54,6 +54,14 @@ def test_pairing(evidence: EvidenceLog) -> None:
 
 @checks("level-set")
 def test_tangent_to_level_set(evidence: EvidenceLog) -> None:
+    evidence.proof(
+        r"for every size, $E$ the slope of a loss in $W_QW_K^\top$: $g = (EW_K, E^\top W_Q)$; along the bracket the "
+        "balance has derivative zero, whatever the slopes and their changes",
+        proves(c.prove_bracket_tangent),
+    )
+    evidence.control(
+        "along $H_Bg_A$ alone there is no proof", not proves(lambda: c.prove_bracket_tangent(broken=True)), kind="proof"
+    )
     found = [instance(seed) for seed in range(scale(4, 20))]
     evidence.exact(
         "derivative of the balance along the bracket, $2\\times2$, rational: zero",
@@ -67,6 +75,13 @@ def test_tangent_to_level_set(evidence: EvidenceLog) -> None:
         not c.balance_slope(at, c.commutator(a, b, at, step)).is_zero_matrix,
         kind="exact",
     )
+    a, b, at = instance(1, pull=1)
+    evidence.control(
+        r"nor is the bracket where $\mathrm{tr}\,W_Q$ is added to both losses",
+        not c.balance_slope(at, c.bracket(a, b, at)).is_zero_matrix,
+        kind="exact",
+    )
+    a, b, at = found[0]
     evidence.control(
         "nor is half of the bracket",
         not c.balance_slope(at, b.hessian_times(at, a.gradient(at))).is_zero_matrix,

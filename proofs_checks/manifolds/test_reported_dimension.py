@@ -7,7 +7,7 @@ import torch
 from proofs_checks.manifolds import reported
 from proofs_checks.manifolds.experiments.robustness import mean_square_cosine
 from proofs_checks.manifolds.marked_sum import Sizes
-from proofs_checks.manifolds.recorded_results import measured, where
+from proofs_checks.manifolds.recorded_results import measured, table, where
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.experiments.deciding import record_outcome
 
@@ -22,39 +22,82 @@ def test_reported_dimension(evidence: EvidenceLog) -> None:
         "the range that the author's repository states for the same experiments (README)",
         figures={"lower end": at_least(reported.README_DIMENSION[0], reported.DIMENSION[0])},
     )
-    qk, vo, mean, null = (
-        round(measured("figure-1", name, "paper"), 2)
-        for name in (
-            "$r_{90}$, mean of $W_Q, W_K$",
-            "$r_{90}$, mean of $W_V, W_O$",
-            "$r_{90}$, mean of all",
-            "null: labels drawn at random",
-        )
-    )
+    record_outcome(evidence)
+    by_path = {row[0]: row for row in table("figure-1", "r90: mean over layers", "paper").rows}
+    trained, null, straight = ({name: _mean(by_path[name][column]) for name in MATRICES} for column in (1, 2, 3))
+    walk = measured("figure-1", "null: random walk", "paper")
     evidence.numeric(
-        "means over matrices, layers and seeds, and experiment `robustness`",
+        "means over layers and seeds, experiments `figure-1` and `robustness`",
         on="correction",
         figures={
-            "W_Q, W_K, at least": at_least(qk, 4.5),
-            "W_Q, W_K, at most": at_most(qk, 5.0),
-            "W_V, W_O, at least": at_least(vo, 3.0),
-            "W_V, W_O, at most": at_most(vo, 3.5),
-            "labels drawn at random, distance": at_most(round(abs(null - mean), 2), 0.5),
+            **{f"{name}, at least": at_least(trained[name], low) for name, low in LEAST.items()},
+            **{f"{name}, at most": at_most(trained[name], low + 0.5) for name, low in LEAST.items()},
+            **{f"{name}, labels drawn at random": at_most(null[name], walk - 1) for name in MATRICES},
             "modular addition": equal(
                 round(measured("robustness", "$r_{90}$, four matrices: addition", "paper"), 2), 2.0
             ),
             **where("figure-1", "paper"),
         },
     )
-    free = round(measured("figure-1", "gauge control: same functions, new elements", "paper"), 2)
     evidence.control(
-        "paths of the same functions, a new gauge element at each snapshot", figures={"r90": at_least(free, 20)}
+        "a training that learns nothing, by SGD, and a random walk are in neither range",
+        figures={"SGD, largest": at_most(max(straight.values()), 2), "random walk": at_least(walk, 5.5)},
     )
+
+
+MATRICES = ("W_Q", "W_K", "W_V", "W_O")
+LEAST = {"W_Q": 4.5, "W_K": 4.5, "W_V": 3.0, "W_O": 3.0}
+
+
+def _mean(cell: str) -> float:
+    """4.76 of “4.76 (4–6)”."""
+    return float(cell.split()[0])
 
 
 @checks("fig-1")
 def test_figure_1(evidence: EvidenceLog) -> None:
-    record_outcome(evidence)
+    low, high = reported.DIMENSION_OF_MATRICES
+    over_layers = {
+        row[0]: _mean(row[1]) for row in table("figure-1", "r90: mean over layers", "paper").rows if row[0] in MATRICES
+    }
+    layers = table("figure-1", "r90 by layer", "paper").rows
+    by_layer = {row[0]: row[2:] for row in layers if row[0] in MATRICES and row[1] == "trained"}
+    every = [value for values in by_layer.values() for value in values]
+    evidence.numeric(
+        "least and largest, of matrices in a layer (means of five seeds): from 3 to 5?",
+        on="reproduction",
+        figures={
+            "least": at_least(min(every), low),
+            "largest": at_most(max(every), high),
+            **where("figure-1", "paper"),
+        },
+        cases=len(every),
+    )
+    ordered = evidence.numeric(
+        "in every layer $W_V$ and $W_O$ have less than $W_Q$ and $W_K$; and the matrices over layers are from 3 to 5",
+        on="reproduction",
+        figures={
+            "layers in order": equal(
+                sum(max(v, o) < min(q, k) for q, k, v, o in zip(*map(by_layer.get, MATRICES), strict=True)), 5
+            ),
+            "least over layers": at_least(min(over_layers.values()), low),
+            "largest over layers": at_most(max(over_layers.values()), high),
+        },
+        cases=len(every),
+    )
+    others = {row[0]: row for row in table("figure-1", "r90: mean over layers", "paper").rows if row[0] in MATRICES}
+    evidence.control(
+        "trained on labels drawn at random one matrix is below the range; by SGD, which learns nothing, none has less",
+        figures={
+            "labels drawn at random, least": at_most(min(_mean(row[2]) for row in others.values()), low),
+            "SGD, $W_V$ or $W_O$ less $W_Q$ or $W_K$": at_least(
+                max(_mean(others[name][3]) for name in MATRICES[2:])
+                - min(_mean(others[name][3]) for name in MATRICES[:2]),
+                0,
+            ),
+        },
+        of=ordered,
+    )
 
 
 @checks("ambient")

@@ -35,9 +35,12 @@ def gpt2() -> list[Instance]:
     ]
 
 
+BERT = small("bert-base", 1, d_model=5, heads=2, d_k=3, d_v=4, d_ff=6, vocabulary=11, context=4)
+
+
 def bert() -> list[Instance]:
     return [
-        reference(small("bert-base", 1, d_model=5, heads=2, d_k=3, d_v=4, d_ff=6, vocabulary=11, context=4)),
+        reference(BERT),
         reference(small("bert-base", 2, d_model=4, heads=1, d_k=3, d_v=2, d_ff=3, vocabulary=23, context=3)),
         transformers("bert", 1, hidden_size=6, num_attention_heads=2, vocab_size=9, max_position_embeddings=4),
     ]

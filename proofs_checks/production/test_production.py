@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from proofs_checks.production import instances
 from proofs_checks.production.recording import record
-from symgauge.claims import checks
+from proofs_checks.production.segment_types import nullity
+from proofs_checks.production.stated_numbers import stated
+from symgauge.claims import checks, equal
+from symgauge.presets import preset
 from symgauge.symbolic.dimensions import gpt2_model, llama_model
 
 
@@ -16,6 +19,19 @@ def test_gpt2(evidence):
 @checks("bert-base", "bert-large")
 def test_bert(evidence):
     record(evidence, instances.bert(), "key-bias")
+    a = instances.BERT
+    found = {name: nullity(a, types) for name, types in (("one type", (0, 0)), ("both types", (0, 1)))}
+    evidence.exact(
+        "nullity of the first instance on sequences of one segment type, and of both: $d - 1$ fewer",
+        figures={
+            "one type": equal(found["one type"], instances.bert()[0].formula),
+            "both types": equal(found["both types"], found["one type"] - (a.d_model - 1)),
+        },
+        cases=2,
+    )
+    for claim in evidence.claims:
+        both = stated(claim)[1] - (preset(claim.name).d_model - 1)
+        evidence.exact("what the remark says of both types", f" {both:,} of " in claim.remark, only=claim.name)
 
 
 @checks("llama-2-7b", "llama-3-8b", "llama-3-70b")

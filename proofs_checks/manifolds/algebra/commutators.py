@@ -160,6 +160,24 @@ def prove_balance_kept() -> tuple[Proof, Proof]:
     return prove_equal(first, sp.ZeroMatrix(d_k, d_k)), prove_equal(second, sp.ZeroMatrix(d_v, d_v))
 
 
+def prove_bracket_tangent(broken: bool = False) -> Proof:
+    """W_QᵀW_Q − W_KᵀW_K does not change along H_B g_A − H_A g_B for losses of W_QW_Kᵀ, whatever they are.
+
+    E is the slope of a loss in the product, so g = (E W_K, Eᵀ W_Q), and D the change of E along the other gradient, any
+    matrix. broken: along H_B g_A alone.
+    """
+    w_q, w_k = matrix("W_Q", d, d_k), matrix("W_K", d, d_k)
+    e_a, e_b, d_a, d_b = (matrix(name, d, d) for name in ("E_A", "E_B", "D_A", "D_B"))
+
+    def hessian_times(e: MatrixExpr, change: MatrixExpr, other: MatrixExpr) -> tuple[MatrixExpr, MatrixExpr]:
+        return change * w_k + e * (other.T * w_q), change.T * w_q + e.T * (other * w_k)
+
+    (q_b, k_b), (q_a, k_a) = hessian_times(e_b, d_b, e_a), hessian_times(e_a, d_a, e_b)
+    v_q, v_k = (q_b, k_b) if broken else (q_b - q_a, k_b - k_a)
+    slope_along = w_q.T * v_q + v_q.T * w_q - w_k.T * v_k - v_k.T * w_k
+    return prove_equal(slope_along, sp.ZeroMatrix(d_k, d_k), statement="balance along the bracket")
+
+
 def prove_one_step() -> Proof:
     """A gradient step of size η changes W_QᵀW_Q − W_KᵀW_K by exactly η²(g_Qᵀg_Q − g_Kᵀg_K)."""
     w_q, w_k, e = matrix("W_Q", d, d_k), matrix("W_K", d, d_k), matrix("E", d, d)
