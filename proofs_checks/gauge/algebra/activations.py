@@ -48,14 +48,6 @@ def homogeneous_scales(name: str) -> set[sp.Expr]:
     return {value for value in candidates if sp.simplify(f(value * x) - value * f(x)) == 0}
 
 
-def doubled_pair() -> tuple[sp.Expr, sp.Expr, sp.Expr]:
-    """Neurons (w, v) = (1, 1), (−1, −1) under M = 2I (W_1M, M⁻¹W_2): the network before, after, and the first hidden
-    entry of GELU(HM)M⁻¹ − GELU(H), which is not zero although the function is unchanged."""
-    before = gelu(x) - gelu(-x)
-    after = gelu(2 * x) / 2 - gelu(-2 * x) / 2
-    return sp.simplify(before), sp.simplify(after), sp.simplify(gelu(2 * x) / 2 - gelu(x))
-
-
 def _known(name: str) -> Callable[[sp.Expr], sp.Expr]:
     if name not in ACTIVATIONS:
         raise InvalidInput(f"activation {name!r} is not one of {', '.join(ACTIVATIONS)}.")
