@@ -93,8 +93,8 @@ def test_what_invariance_requires(evidence: EvidenceLog) -> None:
         "an invariant network satisfies (57)",
         first * m != first or m.inv() * last != last or is_zero((hidden * m.inv() - hidden).subs(activations.x, 0)),
         counterexample=r"$W_1 = (1,2,3)$, $b_1 = (1,0,-1)$, $W_2 = (1,1,2)^\top$, $M = I+(1,-2,1)^\top(1,1,-1)$ of "
-        r"determinant $-1$: $W_1M = W_1$, $b_1M = b_1$, $M^{-1}W_2 = W_2$, so not even a parameter changes; yet at $z = 0$ "
-        r"$\mathrm{GELU}(H)M^{-1}\ne\mathrm{GELU}(H)$",
+        r"determinant $-1$: $W_1M = W_1$, $b_1M = b_1$, $M^{-1}W_2 = W_2$, so not even a parameter changes; yet at "
+        r"$z = 0$ $\mathrm{GELU}(H)M^{-1}\ne\mathrm{GELU}(H)$",
     )
     rng, kept, missed = Random(5), [], []
     for width, units in ((1, 4), (2, 4), (2, 8)):
