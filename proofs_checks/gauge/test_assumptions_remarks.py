@@ -99,29 +99,42 @@ def one_group(a: Architecture, roles: Roles, group: int, seed: int = 0) -> Roles
 
 @checks("rem-A.7-2")
 def test_product_over_groups(evidence: EvidenceLog) -> None:
-    factors = {g: 2 * g for g in (1, 2, 4)}  # Theorem 3.2: GL(d_k) and GL(d_v) for each r = 1, …, g
-    evidence.audit(
-        r"factors of the continuous part that Theorem 3.2 gives for $h = 4$ shared heads, against none",
-        figures={"factors of a direct product": equal(list(factors.values()), [0] * len(factors))},
-    )
-    layers = [shared((5, 4, g, 2, 3)) for g in (1, 2)]
-    found = census([*layers, shared(SIZES[3])], lambda a: a.groups * (a.d_k**2 + a.d_v**2))
+    layers = [shared((5, 4, g, 2, 3)) for g in (1, 2)] + [shared(SIZES[3])]
+    kept, tied, cases = [], [], 0
+    for seed, a in enumerate(layers):
+        function = ExactFunction(a, seed=seed)
+        kept += [function.keeps(partial(one_group, a, group=r)) for r in range(a.groups)]
+        single = partial(group_element, a, seed=seed, of_group=lambda i: i)
+        tied.append(not function.keeps(single))
+        cases += a.groups
     evidence.exact(
-        "exact nullity grows in proportion to the number of groups, nothing unexplained",
-        on="correction",
-        figures=found.figures,
+        "with shared keys and values no gauge symmetry is preserved",
+        not any(kept),
+        counterexample=r"$h = 4$, $g = 2$, $d_k = 2$, $d_v = 3$: $A_1,C_1$ of determinant $-1$ on one group, with the "
+        r"queries and outputs of its two heads, keep the function over GF(p)",
+        figures={"elements of one group that keep it": equal(sum(kept), 0)},
+        cases=cases,
+    )
+    evidence.exact(
+        "heads of a group moved by different elements change the function",
+        all(tied),
+        on="condition",
+        cases=len(tied),
+    )
+    found = census(layers, lambda a: a.groups * (a.d_k**2 + a.d_v**2))
+    over_heads = [a.heads * (a.d_k**2 + a.d_v**2) for a in layers]
+    nullities = [account.fibre.nullity for account in found.accounts]
+    evidence.exact(
+        "exact nullity is that of the product over the groups, nothing unexplained, and less than that over the heads",
+        all(n < m for n, m in zip(nullities, over_heads, strict=True)),
+        on="condition",
+        figures=found.figures | {"over the heads": over_heads},
         cases=found.cases,
     )
-    alone, untied = [], []
-    for seed, a in enumerate([layers[1], shared(SIZES[3])]):
-        function = ExactFunction(a, seed=seed)
-        alone += [function.keeps(partial(one_group, a, group=r)) for r in range(a.groups)]
-        single = partial(group_element, a, seed=seed, of_group=lambda i: i)
-        untied.append(not function.keeps(single))
-    evidence.exact(
-        "an element of any one group keeps the function by itself, over GF(p)",
-        all(alone),
-        on="correction",
-        cases=len(alone),
+    alone = Architecture(5, 4, 2, 3, context=3, **ALONE)
+    function = ExactFunction(alone)
+    evidence.control(
+        "without sharing, by the same change, every head may move by itself",
+        function.keeps(partial(group_element, alone, seed=0, of_group=lambda i: i)),
+        kind="exact",
     )
-    evidence.control("heads of a group moved by different elements", all(untied), kind="exact")
