@@ -104,7 +104,6 @@ def test_acceleration(evidence: EvidenceLog) -> None:
         {
             "an experiment: data, optimizer": ("training data", "CIFAR", "MNIST", "AdamW", "SGD", "learning rate"),
             "a measure of convergence": ("convergence rate", "training loss", "iterations", "steps to"),
-            "what the overhead is compared with": ("wall-clock", "flops", "time per step", "forward and backward"),
         },
         there="computational overhead",
     )
@@ -129,6 +128,20 @@ def test_acceleration(evidence: EvidenceLog) -> None:
     projected = project_gradient(layer, signs).horizontal
     evidence.control(
         "one sign step with and without", figures={"distance": at_least(signs.distance(projected) / signs.norm(), 0.05)}
+    )
+    tokens, width, heads, rank = 512, 768, 12, 64  # the typical values of G.4, with d_k = d_v
+    project = 3 * 2 * heads * width * 2 * rank**2 + heads * 2 * rank**3  # Algorithm 3, W⁺ by the Gram matrix
+    forward = 12 * tokens * width**2 + 2 * tokens**2 * width  # with a network of width 4d, per sequence
+    step = 32 * 3 * forward  # a backward pass is two forward passes; batches of 32 as in F.1.2
+    evidence.exact(
+        "multiplications of one projection, of a forward pass of one sequence, and of a training step on 32",
+        on="correction",
+        figures={
+            "projection": project,
+            "forward pass": forward,
+            "of a forward pass, percent": equal(round(100 * project / forward, 1), 11.4),
+            "of a training step, percent": equal(round(100 * project / step, 2), 0.12),
+        },
     )
 
 
