@@ -177,7 +177,7 @@ def record_wiring_along(evidence: EvidenceLog, a: Architecture, only: str = "") 
         """The relabelled roles, keys and values once for every head that reads them."""
         moved = relabelled(roles, *relabeling)
         read = torch.tensor(wiring_along(m, relabeling) if along else m)
-        return moved | {role: moved[role][read] for role in (KEY, VALUE)}
+        return {**moved, **{role: moved[role][read] for role in (KEY, VALUE)}}
 
     pairs = relabelings(a.heads, a.groups)
     start = {**roles, **wired(pairs[0], along=True)}  # pairs[0] moves nothing
