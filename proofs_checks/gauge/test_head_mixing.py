@@ -32,12 +32,12 @@ FULL = sp.Symbol("m", integer=True, positive=True)  # h·d_v
 
 @checks("eq-42..44")
 def test_isolation_equation(evidence: EvidenceLog) -> None:
-    w_v, w_o, p = sp.Matrix([1, 0]), sp.Matrix([[0, 1]]), sp.Matrix([[2]])
+    w_v, w_o, p = sp.eye(2), sp.Matrix([[0, 1], [1, 0]]), 2 * sp.eye(2)
     evidence.exact(
         "(44) holds for whatever keeps the function",
         not is_zero(*head_mixing.head_changes(w_v, w_o, p, 1)) or is_zero(p * w_o - w_o),
-        counterexample=r"$h = d_v = 1$, $P = 2$: $W_V\mapsto2W_V$, $W_O\mapsto W_O/2$ changes nothing, and (44) would "
-        r"say $W_O = 2W_O$",
+        counterexample=r"$h = d_k = 1$, $d = d_v = 2$, $P = 2I$: $W_V\mapsto2W_V$, $W_O\mapsto W_O/2$ changes "
+        r"nothing, and (44) would say $W_O = 2W_O$",
     )
     full = matrix("P", FULL, FULL)
     e, values, outputs = matrix("E_i", FULL, FULL), matrix("W_V", d, FULL), matrix("W_O", FULL, d)
