@@ -212,11 +212,10 @@ def test_average_near_orbit(evidence: EvidenceLog) -> None:
     evidence.exact(
         "two layers whose functions differ by less than $2\\epsilon$ have their average near the orbit",
         not (as_parabola and bool(nearest > 25)),
-        counterexample=r"$d = 1$, $(W_Q,W_K,W_V,W_O) = (1,1,\epsilon,1)$ and $(10,10,\epsilon,1)$: outputs differ "
-        r"by at most "
-        r"$\epsilon$ times the spread of the inputs; the best $g$ is $\pm1$, the average "
-        r"$(\frac{11}2,\frac{11}2,\epsilon,1)$ "
-        r"lies $\frac{\sqrt{113}}2\approx5.3$ from the orbit $W_QW_K = 1$, for every $\epsilon$",
+        counterexample=r"$h = d_k = 1$, $d = d_v = 2$, $(W_Q,W_K,W_V,W_O) = (e_1,e_2,\epsilon I,I)$ and "
+        r"$(10e_1,10e_2,\epsilon I,I)$: outputs differ by at most $\epsilon$ times the spread of the inputs; the best "
+        r"$A$ is $\pm1$, the average $(\frac{11}2e_1,\frac{11}2e_2,\epsilon I,I)$ lies "
+        r"$\frac{\sqrt{113}}2\approx5.3$ from the orbit of $W_QW_K^\top = e_1e_2^\top$, for every $\epsilon$",
         figures={"squared distance of the two": str(best), "of the average to the orbit": str(nearest)},
     )
     first, second = (matrix(name, d, d_k) for name in ("W", "V"))
