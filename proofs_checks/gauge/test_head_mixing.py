@@ -203,8 +203,8 @@ def test_maximality_under_sharing(evidence: EvidenceLog) -> None:
     twins = {**roles, **{role: roles[role][:1].repeat(2, 1, 1) for role in (KEY, VALUE)}}
     exchanged = partial(relabelled, sigma=(2, 1, 0, 3), tau=(0, 1))
     evidence.control(
-        "query heads exchanged across groups keep the function over GF(p) where both have the same $W_K$ and $W_V$, not "
-        "at general ones",
+        "query heads exchanged across groups keep the function over GF(p) where both have the same $W_K$ and $W_V$, "
+        "not at general ones",
         ExactFunction(a, twins).keeps(exchanged) and not ExactFunction(a, roles).keeps(exchanged),
         kind="exact",
     )
