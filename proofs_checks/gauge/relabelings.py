@@ -15,11 +15,11 @@ from torch import Tensor
 
 from proofs_checks.gauge.shared_heads import KEY, OUTPUT, QUERY, VALUE, relabelled, shared
 from proofs_checks.support.algebra import group
-from proofs_checks.support.exact_function import ExactFunction
-from symgauge.architecture import Rotary
+from proofs_checks.support.exact_function import ExactFunction, Roles
+from symgauge.architecture import Architecture, Rotary
 from symgauge.arithmetic.wrapper_tensor import WrapperTensor
 from symgauge.claims import EvidenceLog, equal
-from symgauge.models.reference import forward
+from symgauge.models.reference import forward, random_parameters
 
 Relabeling = tuple[tuple[int, ...], tuple[int, ...]]
 
@@ -166,4 +166,33 @@ def record_enumeration(
         len(everything) == tried,
         kind="proof",
         figures={"kept": len(everything), "stabiliser": group.stabiliser_order(grouping(heads, groups))},
+    )
+
+
+def record_wiring_along(evidence: EvidenceLog, a: Architecture, only: str = "") -> None:
+    """h = 4, g = 2: all relabelings of a layer with a router, m relabelled along; with m kept some change it."""
+    m, roles = grouping(a.heads, a.groups), random_parameters(a, 0)
+
+    def wired(relabeling: Relabeling, along: bool) -> Roles:
+        """The relabelled roles, keys and values once for every head that reads them."""
+        moved = relabelled(roles, *relabeling)
+        read = torch.tensor(wiring_along(m, relabeling) if along else m)
+        return {**moved, **{role: moved[role][read] for role in (KEY, VALUE)}}
+
+    pairs = relabelings(a.heads, a.groups)
+    start = {**roles, **wired(pairs[0], along=True)}  # pairs[0] moves nothing
+    function = ExactFunction(a.replace(groups=a.heads), start, batch=200)
+    kept = [pair for pair in pairs if function.keeps(wired(pair, along=True))]
+    evidence.exact(
+        r"all of $S_h\times S_g$ with $m$ relabelled along, $h = 4$, $g = 2$: what the router reads stays, in GF(p²)",
+        figures={"kept": equal(len(kept), len(pairs))},
+        cases=len(pairs),
+        only=only,
+    )
+    exchanged = (2, 1, 0, 3), (0, 1)
+    evidence.control(
+        "query heads 1 and 3 exchanged, of different groups, with $m$ kept",
+        not function.keeps(wired(exchanged, along=False)),
+        kind="exact",
+        only=only,
     )

@@ -81,26 +81,3 @@ def record_resplitting(evidence: EvidenceLog, a: Architecture, only: str) -> Non
         kind="exact",
         only=only,
     )
-
-
-def record_only_the_stabiliser(evidence: EvidenceLog, a: Architecture, only: str = "") -> None:
-    """h = 4, g = 2: relabelings of heads and groups of a layer with a router, in the stabiliser of m and outside."""
-    function = ExactFunction(a, batch=200)
-
-    def kept(sigma: tuple[int, ...], tau: tuple[int, ...]) -> bool:
-        return function.keeps(lambda roles: relabelled(roles, sigma, tau))
-
-    evidence.exact(
-        r"all of $S_h\times S_g$, heads exchanged across groups among them, keep what the router reads",
-        kept((2, 1, 0, 3), (0, 1)),
-        counterexample=r"$h = 4$, $g = 2$: query heads 1 and 3 exchanged, of different groups, change the layer over "
-        r"GF(p²)",
-        only=only,
-    )
-    evidence.exact(
-        r"relabelings with $m\circ\sigma = \tau\circ m$ keep it: inside a group, and both groups with their heads",
-        kept((1, 0, 2, 3), (0, 1)) and kept((2, 3, 0, 1), (1, 0)),
-        on="condition",
-        cases=2,
-        only=only,
-    )

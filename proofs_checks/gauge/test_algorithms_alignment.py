@@ -19,14 +19,17 @@ from proofs_checks.support.attention_layers import (
 )
 from proofs_checks.support.symbolic_evidence import is_zero, proves, record_identity
 from symgauge.algorithms import (
+    AttentionParameters,
     GaugeElement,
     align,
     apply,
     canonicalize,
+    match_heads,
     random_attention,
     random_element,
 )
 from symgauge.algorithms.invariants import head_distances
+from symgauge.algorithms.pairs import polar
 from symgauge.claims import EvidenceLog, at_least, at_most, checks
 from symgauge.symbolic.identities import d, d_k, matrix
 from symgauge.symbolic.instances import general_matrix
@@ -40,18 +43,50 @@ def squared_distance(first: tuple[int, int], second: tuple[int, int]) -> sp.Expr
     return (first[0] - second[0] * a) ** 2 + (first[1] - second[1] / a) ** 2
 
 
+def faces(one: AttentionParameters, two: AttentionParameters) -> tuple[torch.Tensor, torch.Tensor]:
+    """W_Q,2ᵀW_Q,1 + W_K,2ᵀW_K,1 and W_V,2ᵀW_V,1 + W_O,2W_O,1ᵀ for all heads i of one and j of two: (h, h, r, r)."""
+    scores = two.query.mT @ one.query[:, None] + two.key.mT @ one.key[:, None]
+    return scores, two.value.mT @ one.value[:, None] + two.output @ one.output.mT[:, None]
+
+
+def squared_left_over(one: AttentionParameters, two: AttentionParameters) -> torch.Tensor:
+    """(h, h): the squared distance of head i of one and head j of two after the best orthogonal A and C."""
+    sizes = [sum(x.square().sum((-2, -1)) for x in p.tensors().values()) for p in (one, two)]
+    gained = sum(torch.linalg.matrix_norm(x, ord="nuc") for x in faces(one, two))
+    return sizes[0][:, None] + sizes[1] - 2 * gained
+
+
+def next_to(one: AttentionParameters, two: AttentionParameters, heads: torch.Tensor) -> AttentionParameters:
+    """Two with its heads in this order and the best orthogonal A and C for each."""
+    a, c = (polar(x[torch.arange(one.heads), heads]) for x in faces(one, two))
+    ordered = {name: x[heads] for name, x in two.tensors().items()}
+    return two.replace(
+        query=ordered["query"] @ a, key=ordered["key"] @ a, value=ordered["value"] @ c, output=c.mT @ ordered["output"]
+    )
+
+
+def faint_and_loud(sizes: tuple[tuple[float, float], ...]) -> AttentionParameters:
+    """Balanced heads at d = 2, d_k = d_v = 1: M = m e_1e_2ᵀ and N = n e_1e_2ᵀ."""
+    m, n = (torch.tensor(x, dtype=torch.float64).sqrt() for x in zip(*sizes, strict=True))
+    first, second = torch.eye(2, dtype=torch.float64)
+    left, right = first[:, None], second[:, None]
+    m, n = m[:, None, None], n[:, None, None]
+    like = random_attention(2, len(sizes), 1, 1)
+    return like.replace(query=m * left, key=m * right, value=n * left, output=n * right.mT)
+
+
 @checks("sec7.4-b")
 def test_alignment_procedure(evidence: EvidenceLog) -> None:
-    objective = squared_distance((1, 1), (2, 2))
-    procrustes, identity = objective.subs(a, sp.Rational(1, 2)), objective.subs(a, 1)
+    objective = squared_distance((1, 1), (1, 4))
+    procrustes, better = objective.subs(a, 1), objective.subs(a, 2)
     stationary = sp.Poly(sp.numer(sp.together(sp.diff(objective, a))), a).degree()
     evidence.exact(
-        "the solution of the Procrustes problem for $W_Q$ is the best $A$",
-        bool(procrustes <= identity),
-        counterexample=r"$(W_Q,W_K) = (1,1)$ against $(2,2)$: Procrustes on $W_Q$ gives $A = \frac12$ and the pair "
-        r"$(1,4)$, at "
-        r"squared distance 9; $A = 1$ leaves 2. The minimum solves an equation of degree 4",
-        figures={"squared distances": [str(procrustes), str(identity)], "degree": stationary},
+        "from any two points, the solution of a Procrustes problem is the best $A$",
+        bool(procrustes <= better),
+        counterexample=r"$d = 2$, $d_k = 1$: $(W_Q,W_K) = (e_1,e_2)$ against $(e_1,4e_2)$, which is not balanced. "
+        r"Procrustes on $W_Q$, and on both over $O(1)$, gives $A = 1$ at squared distance 9; $A = 2$ leaves 2. The "
+        r"minimum solves an equation of degree 4",
+        figures={"squared distances": [str(procrustes), str(better)], "degree": stationary},
     )
     rng = Random(3)
     same, cases = True, 0
@@ -71,7 +106,7 @@ def test_alignment_procedure(evidence: EvidenceLog) -> None:
         r"over orthogonal $O$ the squared distance is a constant less $2\mathrm{tr}\,O^\top(W_{Q,2}^\top W_{Q,1}+"
         r"W_{K,2}^\top W_{K,1})$, which polar factors maximise; rational $O$ by Cayley's formula",
         same,
-        on="correction",
+        on="condition",
         cases=cases,
     )
     margin, found_again, kept, cases = 1.0, 0.0, 0.0, 0
@@ -92,7 +127,7 @@ def test_alignment_procedure(evidence: EvidenceLog) -> None:
     best_of_all = evidence.numeric(
         "random layers: no orthogonal element near or far does better, the function stays, planted elements are undone",
         margin > 0 and kept < 1e-9 and found_again < 1e-9,
-        on="correction",
+        on="condition",
         figures={
             "least gain over others": at_least(margin, 1e-9),
             "change of outputs": at_most(kept, 1e-9),
@@ -100,12 +135,36 @@ def test_alignment_procedure(evidence: EvidenceLog) -> None:
         },
         cases=cases,
     )
-    one, two = random_attention(9, 4, 2, 3, seed=1), random_attention(9, 4, 2, 3, seed=2)
-    table = head_distances(one, two)
-    rows = torch.arange(4)
-    least = min(float(table[rows, torch.tensor(order)].sum()) for order in itertools.permutations(range(4)))
-    chosen = float(table[rows, align(one, two).element.heads].sum())
-    evidence.exact("the assignment is the best of all 24", abs(chosen - least) < 1e-12, on="correction", cases=24)
+    one, two = (canonicalize(random_attention(9, 4, 2, 3, seed=seed)).parameters for seed in (1, 2))
+    table = squared_left_over(one, two)
+    rows, totals = torch.arange(4), {}
+    for order in itertools.permutations(range(4)):
+        heads = torch.tensor(order)
+        totals[order] = one.distance(next_to(one, two, heads)) ** 2
+        same &= abs(totals[order] - float(table[rows, heads].sum())) < 1e-9
+    chosen = tuple(match_heads(table, groups=4).tolist())
+    assigned = evidence.numeric(
+        "with every of the 24 permutations the squared distance is the sum of what the pairs leave, and the Hungarian "
+        "method on these finds the least",
+        same,
+        on="condition",
+        figures={"chosen less least": at_most(totals[chosen] - min(totals.values()), 1e-9)},
+        cases=24,
+    )
+    first, second = ((0.01, 100.0), (1.0, 110.0)), ((0.01, 110.0), (1.0, 100.0))
+    near, far = faint_and_loud(first), faint_and_loud(second)
+    by_pairs = match_heads(squared_left_over(near, far), groups=2)
+    by_products = match_heads(head_distances(near, far), groups=2)
+    evidence.control(
+        r"heads matched on $\|M_1-M_2\|+\|N_1-N_2\|$: $(\|M\|,\|N\|) = (0.01,100), (1,110)$ against $(0.01,110), "
+        r"(1,100)$, balanced",
+        figures={
+            "further than by pairs": at_least(
+                near.distance(next_to(near, far, by_products)) - near.distance(next_to(near, far, by_pairs)), 0.5
+            )
+        },
+        of=assigned,
+    )
     planted = apply(one, random_element(one, 5, 30))
     left = algorithm_4(one, planted)
     evidence.control(
@@ -153,11 +212,10 @@ def test_average_near_orbit(evidence: EvidenceLog) -> None:
     evidence.exact(
         "two layers whose functions differ by less than $2\\epsilon$ have their average near the orbit",
         not (as_parabola and bool(nearest > 25)),
-        counterexample=r"$d = 1$, $(W_Q,W_K,W_V,W_O) = (1,1,\epsilon,1)$ and $(10,10,\epsilon,1)$: outputs differ "
-        r"by at most "
-        r"$\epsilon$ times the spread of the inputs; the best $g$ is $\pm1$, the average "
-        r"$(\frac{11}2,\frac{11}2,\epsilon,1)$ "
-        r"lies $\frac{\sqrt{113}}2\approx5.3$ from the orbit $W_QW_K = 1$, for every $\epsilon$",
+        counterexample=r"$h = d_k = 1$, $d = d_v = 2$, $(W_Q,W_K,W_V,W_O) = (e_1,e_2,\epsilon I,I)$ and "
+        r"$(10e_1,10e_2,\epsilon I,I)$: outputs differ by at most $\epsilon$ times the spread of the inputs; the best "
+        r"$A$ is $\pm1$, the average $(\frac{11}2e_1,\frac{11}2e_2,\epsilon I,I)$ lies "
+        r"$\frac{\sqrt{113}}2\approx5.3$ from the orbit of $W_QW_K^\top = e_1e_2^\top$, for every $\epsilon$",
         figures={"squared distance of the two": str(best), "of the average to the orbit": str(nearest)},
     )
     first, second = (matrix(name, d, d_k) for name in ("W", "V"))

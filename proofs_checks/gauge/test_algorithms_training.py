@@ -34,18 +34,40 @@ def averaged(found: School, one: Student, two: Student) -> tuple[float, float]:
     return naive, found.error(average(reference, moved))
 
 
+def _forms(
+    scores: list[tuple[sp.Matrix, sp.Matrix]], values: list[sp.Matrix], outputs: list[sp.Matrix]
+) -> list[tuple[sp.ImmutableMatrix, sp.ImmutableMatrix]]:
+    """(M_i, N_i) of heads with d_k = d_v = 1, from the columns of W_Q, W_K, W_V and W_Oᵀ."""
+    return [
+        (sp.ImmutableMatrix(q * k.T), sp.ImmutableMatrix(v * o.T))
+        for (q, k), v, o in zip(scores, values, outputs, strict=True)
+    ]
+
+
 @checks("sec7.4-a", "prop-E.10d")
 def test_independent_training(evidence: EvidenceLog) -> None:
-    q, k, x, w = sp.symbols("q k x w", real=True)
-    single = w * x * sp.exp(q * k * x**2) / sp.exp(q * k * x**2)  # one token: softmax of one score
-    frozen = sp.simplify(sp.diff(single, q)) == 0 and sp.simplify(sp.diff(single, k)) == 0
-    one, two = (sp.Integer(1), sp.Integer(1)), (sp.Integer(1), sp.Integer(2))
+    e = sp.Symbol("epsilon", positive=True)
+    left, right = sp.eye(2)[:, 0], sp.eye(2)[:, 1]
+    one, two = (_forms([(left, right), (m * left, right)], [left, e * right], [left, right]) for m in (2, 3))
     evidence.exact(
-        "two models trained to zero loss on the same data end on one orbit",
-        not frozen or one[0] * one[1] == two[0] * two[1],
-        counterexample=r"$d = 1$, training sequences of one token: the loss does not depend on $W_Q$, $W_K$, so "
-        r"training leaves "
-        r"them at their initial values, $(1,1)$ and $(1,2)$; both models fit exactly, and $W_QW_K = 1$ and $2$ differ",
+        "models that converge to similar functions are gauge-equivalent",
+        one == two or one[0] != two[0] or one[1][1] != two[1][1],
+        counterexample=r"$d = h = 2$, $d_k = d_v = 1$, $M_1 = E_{12}$, $N_1 = E_{11}$, $N_2 = \epsilon E_{22}$ in "
+        r"both, $M_2 = 2E_{12}$ and $3E_{12}$: ranks as A4 and A6 ask, outputs differ by at most $\epsilon$ times the "
+        r"spread of the inputs, for every $\epsilon>0$, and $M_2$ is an invariant",
+    )
+    near = school(3, faint=1e-3).students
+    answers = [equivalent(a.parameters, b.parameters, tolerance=1e-2) for a, b in pairs(list(near))]
+    evidence.numeric(
+        "students trained apart to within a few thousandths of a teacher whose second head is faint lie on one orbit",
+        all(map(bool, answers)),
+        counterexample=r"two heads, $d = 4$, $d_k = d_v = 2$, the second writing a thousandth as much: all students "
+        "compute nearly the same, and their invariants differ",
+        figures={
+            "largest relative error of a student": max(s.error for s in near),
+            "least difference of invariants": at_most(min(x.residual for x in answers), 1e-2),
+        },
+        cases=len(answers),
     )
     found = trained()
     apart, condition = 0.0, True
@@ -72,6 +94,20 @@ def test_independent_training(evidence: EvidenceLog) -> None:
         "a student stuck in another local minimum, against those: no element takes one to the other",
         bool(others) and not any(others),
         figures={"least difference of invariants": at_least(min((x.residual for x in others), default=0.0), 0.1)},
+    )
+    averages = [averaged(found, a, b) for a, b in pairs(found.taught)]
+    naive = evidence.numeric(
+        "relative error of their naive averages",
+        on="condition",
+        figures={"least error": at_least(min(x for x, _ in averages), 0.1)},
+        cases=len(averages),
+        only="sec7.4-a",
+    )
+    evidence.control(
+        "by the same measure, averages after aligning are right",
+        figures={"largest error": at_most(max(x for _, x in averages), 1e-5)},
+        of=naive,
+        only="sec7.4-a",
     )
 
 

@@ -226,8 +226,8 @@ def test_distinct_subspaces(evidence: EvidenceLog) -> None:
     evidence.exact(
         "two general maps have different column spaces",
         all(excess(size, size) > 0 for size in (1, 2, 4)),
-        counterexample=r"$d = d_k = 1$, $g = 2$: $\mathrm{col}\,W_K^{(1)} = \mathrm{col}\,W_K^{(2)} = \mathbb "
-        r"R$ whenever they do not vanish; for $d_k = d$ every column space is $\mathbb R^d$",
+        counterexample=r"$d = d_v = 2$, $d_k = 1$, $g = 2$, within A6: $\mathrm{col}\,W_V^{(1)} = "
+        r"\mathrm{col}\,W_V^{(2)} = \mathbb R^2$ at full rank; so for every $d_v = d$",
         cases=3,
     )
     shapes = [(2, 1), (3, 2), (5, 4), (6, 2), (9, 3)]

@@ -13,8 +13,9 @@ from proofs_checks.gauge.algebra.norms import commutes_with_layer_norm, layer_no
 from proofs_checks.gauge.shared_heads import KEY, OUTPUT, QUERY, SIZES, VALUE, group_element, shared
 from proofs_checks.support.census import census
 from proofs_checks.support.exact_function import ExactFunction, Roles
+from proofs_checks.support.group_elements import head_element
 from proofs_checks.support.integer_matrices import unimodular
-from proofs_checks.support.small_architectures import ALONE
+from proofs_checks.support.small_architectures import ALONE, EPSILON
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal, for_all
 from symgauge.models.reference import random_parameters
@@ -41,6 +42,20 @@ def relative_change(a: Architecture, seed: int, on_values: Tensor, normed: bool 
 
 @checks("rem-A.7-1", "rem-C.2")
 def test_norm_before_the_output_map(evidence: EvidenceLog) -> None:
+    pre = ExactFunction(Architecture(6, 3, 2, 2, context=3, norm="layer", **EPSILON), batch=200)
+    kept = [pre.keeps(partial(head_element, pre.architecture, seed=seed)) for seed in range(3)]
+    evidence.exact(
+        "without a norm after $W_O$ the symmetry is broken",
+        not all(kept),
+        counterexample=r"Pre-LN, $X+\mathrm{MHA}(\mathrm{LN}(X))$, has no norm after $W_O$, and elements of "
+        r"determinant $-1$ in every head keep it over GF(p²)",
+        cases=len(kept),
+    )
+    evidence.control(
+        r"$A^{-1}$ in place of $A^{-\top}$ on that block",
+        not pre.keeps(partial(head_element, pre.architecture, wrong_inverse=True)),
+        kind="exact",
+    )
     row, c = sp.Matrix([[0, 1, 5, 2]]), sp.Matrix([[1, 1], [0, 1]])
     block = sp.diag(c, sp.eye(2))
     gap = (layer_norm(row * block) * block.inv() - layer_norm(row)).applyfunc(sp.simplify)
@@ -48,6 +63,7 @@ def test_norm_before_the_output_map(evidence: EvidenceLog) -> None:
         r"two heads, $d_v = 2$, outputs $(0,1)$ and $(5,2)$, $C_1 = \begin{pmatrix}1&1\\0&1\end{pmatrix}$, $C_2 = I$: "
         r"$\mathrm{LN}(vC)C^{-1}\ne\mathrm{LN}(v)$",
         not gap.is_zero_matrix and not commutes_with_layer_norm(block),
+        on="condition",
         figures={"difference": [str(e) for e in gap]},
     )
     third = sp.Rational(1, 3)
@@ -72,14 +88,15 @@ def test_norm_before_the_output_map(evidence: EvidenceLog) -> None:
     evidence.property(
         r"drawn layers with the norm before $W_O$ and general $C_i$ of determinant $-1$: the output changes",
         run,
+        on="condition",
         figures={"smallest change": at_least(weakest, 1e-3)},
     )
     evidence.control("the same elements without the norm change nothing", figures={"change": at_most(worst, 1e-11)})
     a = Architecture(5, 2, 2, 3, context=3, **ALONE)
     fixing = torch.tensor([[float(e) for e in rotation.row(i)] for i in range(3)], dtype=torch.float64)
-    kept = relative_change(a, 1, torch.stack([fixing, fixing.mT]))
+    largest = relative_change(a, 1, torch.stack([fixing, fixing.mT]))
     evidence.control(
-        r"rotations that fix $\mathbf 1$ change nothing in float64 either", figures={"change": at_most(kept, 1e-13)}
+        r"rotations that fix $\mathbf 1$ change nothing in float64 either", figures={"change": at_most(largest, 1e-13)}
     )
 
 
@@ -99,29 +116,42 @@ def one_group(a: Architecture, roles: Roles, group: int, seed: int = 0) -> Roles
 
 @checks("rem-A.7-2")
 def test_product_over_groups(evidence: EvidenceLog) -> None:
-    factors = {g: 2 * g for g in (1, 2, 4)}  # Theorem 3.2: GL(d_k) and GL(d_v) for each r = 1, …, g
-    evidence.audit(
-        r"factors of the continuous part that Theorem 3.2 gives for $h = 4$ shared heads, against none",
-        figures={"factors of a direct product": equal(list(factors.values()), [0] * len(factors))},
-    )
-    layers = [shared((5, 4, g, 2, 3)) for g in (1, 2)]
-    found = census([*layers, shared(SIZES[3])], lambda a: a.groups * (a.d_k**2 + a.d_v**2))
+    layers = [shared((5, 4, g, 2, 3)) for g in (1, 2)] + [shared(SIZES[3])]
+    kept, tied, cases = [], [], 0
+    for seed, a in enumerate(layers):
+        function = ExactFunction(a, seed=seed)
+        kept += [function.keeps(partial(one_group, a, group=r)) for r in range(a.groups)]
+        single = partial(group_element, a, seed=seed, of_group=lambda i: i)
+        tied.append(not function.keeps(single))
+        cases += a.groups
     evidence.exact(
-        "exact nullity grows in proportion to the number of groups, nothing unexplained",
-        on="correction",
-        figures=found.figures,
+        "with shared keys and values no gauge symmetry is preserved",
+        not any(kept),
+        counterexample=r"$h = 4$, $g = 2$, $d_k = 2$, $d_v = 3$: $A_1,C_1$ of determinant $-1$ on one group, with the "
+        r"queries and outputs of its two heads, keep the function over GF(p)",
+        figures={"elements of one group that keep it": equal(sum(kept), 0)},
+        cases=cases,
+    )
+    evidence.exact(
+        "heads of a group moved by different elements change the function",
+        all(tied),
+        on="condition",
+        cases=len(tied),
+    )
+    found = census(layers, lambda a: a.groups * (a.d_k**2 + a.d_v**2))
+    over_heads = [a.heads * (a.d_k**2 + a.d_v**2) for a in layers]
+    nullities = [account.fibre.nullity for account in found.accounts]
+    evidence.exact(
+        "exact nullity is that of the product over the groups, nothing unexplained, and less than that over the heads",
+        all(n < m for n, m in zip(nullities, over_heads, strict=True)),
+        on="condition",
+        figures=found.figures | {"over the heads": over_heads},
         cases=found.cases,
     )
-    alone, untied = [], []
-    for seed, a in enumerate([layers[1], shared(SIZES[3])]):
-        function = ExactFunction(a, seed=seed)
-        alone += [function.keeps(partial(one_group, a, group=r)) for r in range(a.groups)]
-        single = partial(group_element, a, seed=seed, of_group=lambda i: i)
-        untied.append(not function.keeps(single))
-    evidence.exact(
-        "an element of any one group keeps the function by itself, over GF(p)",
-        all(alone),
-        on="correction",
-        cases=len(alone),
+    alone = Architecture(5, 4, 2, 3, context=3, **ALONE)
+    function = ExactFunction(alone)
+    evidence.control(
+        "without sharing, by the same change, every head may move by itself",
+        function.keeps(partial(group_element, alone, seed=0, of_group=lambda i: i)),
+        kind="exact",
     )
-    evidence.control("heads of a group moved by different elements", all(untied), kind="exact")

@@ -18,7 +18,7 @@ from symgauge.claims import EvidenceLog, at_least, checks, equal
 from symgauge.models.reference import random_parameters
 
 # (d, h, d_k, d_v): h d_v below d, above d, and d < 2 d_k; then A2 itself.
-WIDTHS = ((7, 2, 3, 2), (5, 2, 3, 4), (4, 3, 1, 2), (5, 2, 4, 1))
+WIDTHS = ((7, 2, 3, 2), (6, 2, 3, 4), (4, 3, 1, 2), (8, 2, 4, 1))
 CANONICAL = ((6, 2, 1, 3),)
 
 

@@ -58,6 +58,11 @@ def test_softmax_is_no_entrywise_map(evidence: EvidenceLog) -> None:
         figures={"derivative": equal(str(influence), "0")},
         counterexample=r"the entry 0 becomes $\frac12$ in the row $(0,0)$ and $1/(1+e)$ in the row $(0,1)$",
     )
+    evidence.control(
+        "of the exponentials alone, which are taken element by element, the derivative is zero",
+        sp.diff(sp.exp(s), t) == 0,
+        kind="audit",
+    )
     evidence.proof("the derivative is not zero", influence == -1, on="correction")
     record_identity(evidence, "scaled_softmax", on="correction")
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import sympy as sp
 
-from proofs_checks.gauge.algebra.activations import gelu, homogeneous_scales, odd_part_excess, x
+from proofs_checks.gauge.algebra.activations import (
+    curvatures_are_independent,
+    gelu,
+    homogeneous_scales,
+    odd_part_excess,
+    x,
+)
 from proofs_checks.gauge.feed_forward_network import Network, record_signed_permutations
 from proofs_checks.support.symbolic_evidence import record_identity
 from symgauge.claims import EvidenceLog, at_most, checks, equal
@@ -29,10 +35,10 @@ def test_gelu_network(evidence: EvidenceLog) -> None:
     even = sp.simplify(second - second.subs(x, -x)) == 0
     gaussian = sp.simplify(second - (2 - x**2) * sp.exp(-(x**2) / 2) / sp.sqrt(2 * sp.pi)) == 0
     evidence.proof(
-        r"$\mathrm{GELU}''(z) = (2-z^2)\varphi(z)$ is even, so second derivatives see a unit up to its sign and "
-        r"determine the "
+        r"$\mathrm{GELU}''(z) = (2-z^2)\varphi(z)$ is even, so second derivatives see a unit up to its sign; as "
+        r"these are independent on a general line for $\pm(w_j,b_j)$ that differ, they determine all "
         r"$\pm(w_j,b_j)$ and $v_j$; a flip of the units in $S$ leaves the linear map $\sum_S(xw_j+b_j)v_j$ over",
-        even and gaussian and odd_part_excess("gelu") == 0,
+        even and gaussian and curvatures_are_independent() and odd_part_excess("gelu") == 0,
         on="condition",
     )
     evidence.proof(

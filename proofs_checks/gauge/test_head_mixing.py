@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from random import Random
 
 import sympy as sp
 import torch
 
 from proofs_checks.gauge.algebra import head_mixing
-from proofs_checks.gauge.shared_heads import SIZES, record_resplitting, shared
+from proofs_checks.gauge.shared_heads import KEY, SIZES, VALUE, record_resplitting, relabelled, shared
 from proofs_checks.support.census import census
-from proofs_checks.support.exact_function import Roles
+from proofs_checks.support.exact_function import ExactFunction, Roles
 from proofs_checks.support.silent_head import nullity_with_a_silent_head
 from proofs_checks.support.small_architectures import ALONE
 from proofs_checks.support.symbolic_evidence import is_zero, proves
@@ -32,12 +33,12 @@ FULL = sp.Symbol("m", integer=True, positive=True)  # h·d_v
 
 @checks("eq-42..44")
 def test_isolation_equation(evidence: EvidenceLog) -> None:
-    w_v, w_o, p = sp.Matrix([1, 0]), sp.Matrix([[0, 1]]), sp.Matrix([[2]])
+    w_v, w_o, p = sp.eye(2), sp.Matrix([[0, 1], [1, 0]]), 2 * sp.eye(2)
     evidence.exact(
         "(44) holds for whatever keeps the function",
         not is_zero(*head_mixing.head_changes(w_v, w_o, p, 1)) or is_zero(p * w_o - w_o),
-        counterexample=r"$h = d_v = 1$, $P = 2$: $W_V\mapsto2W_V$, $W_O\mapsto W_O/2$ changes nothing, and (44) would "
-        r"say $W_O = 2W_O$",
+        counterexample=r"$h = d_k = 1$, $d = d_v = 2$, $P = 2I$: $W_V\mapsto2W_V$, $W_O\mapsto W_O/2$ changes "
+        r"nothing, and (44) would say $W_O = 2W_O$",
     )
     full = matrix("P", FULL, FULL)
     e, values, outputs = matrix("E_i", FULL, FULL), matrix("W_V", d, FULL), matrix("W_O", FULL, d)
@@ -198,6 +199,15 @@ def test_maximality_under_sharing(evidence: EvidenceLog) -> None:
         cases=2,
     )
     a = shared((5, 4, 2, 2, 3))
+    roles = random_parameters(a, 2)
+    twins = {**roles, **{role: roles[role][:1].repeat(2, 1, 1) for role in (KEY, VALUE)}}
+    exchanged = partial(relabelled, sigma=(2, 1, 0, 3), tau=(0, 1))
+    evidence.control(
+        "query heads exchanged across groups keep the function over GF(p) where both have the same $W_K$ and $W_V$, "
+        "not at general ones",
+        ExactFunction(a, twins).keeps(exchanged) and not ExactFunction(a, roles).keeps(exchanged),
+        kind="exact",
+    )
     measured = fibre_dimension_float(ReferenceModel(a, seed=3), random_inputs(a, 3, batch=40))
     evidence.numeric(
         "float64 singular values with a gap",

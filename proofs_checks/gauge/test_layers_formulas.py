@@ -128,10 +128,13 @@ def test_residual_recursion(evidence: EvidenceLog) -> None:
     )
     gaps: list[float] = []
     apart: list[float] = []
+    twice: list[float] = []
     for seed, (placement, norm) in enumerate((("pre", "layer"), ("pre", "rms"), ("pre", "none"), ("post", "layer"))):
         a = Architecture(4, 2, 3, 1, d_ff=5, layers=2, placement=placement, norm=norm, context=3)  # type: ignore[arg-type]
         roles, stream = random_parameters(a, seed), random_inputs(a, seed)
         total = forward(a, roles, stream)
+        output = forward(a.replace(layers=1), roles, stream)  # Y of the first layer, with H in it
+        twice.append(float(stream.norm() / output.norm()))
         for index in range(2):  # attention, then the feed-forward network, each written to the stream
             stream = stream + written(a, roles, stream, index)
         (gaps if placement == "pre" else apart).append(float((stream - total).norm() / total.norm()))
@@ -142,6 +145,9 @@ def test_residual_recursion(evidence: EvidenceLog) -> None:
         cases=len(gaps),
     )
     evidence.control("the recursion on Post-LN layers", figures={"difference": at_least(min(apart), 1e-3)})
+    evidence.control(
+        "$H+Y$ with the output $Y$ of a layer for Block", figures={"difference": at_least(min(twice), 1e-3)}
+    )
 
 
 def written(a: Architecture, roles: dict[str, torch.Tensor], stream: torch.Tensor, layer: int) -> torch.Tensor:

@@ -10,15 +10,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from proofs_checks.gauge.algebra.activations import gelu, homogeneous_scales, odd_part_excess, x
+from proofs_checks.gauge.algebra.activations import curvatures_are_independent, gelu, odd_part_excess, x
 from proofs_checks.gauge.feed_forward_network import Network, record_signed_permutations
 from proofs_checks.support.census import census
 from proofs_checks.support.small_architectures import ALONE
-from proofs_checks.support.symbolic_evidence import record_identity
+from proofs_checks.support.symbolic_evidence import proves, record_identity
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_most, checks, equal
 from symgauge.exact.dimension import dimension
 from symgauge.exact.probes import Vectors
+from symgauge.symbolic.identities import identity
 
 
 class Deep(nn.Module):
@@ -44,7 +45,7 @@ def nullities(widths: tuple[tuple[int, ...], ...], activation: Callable[[Tensor]
     return [dimension(Deep(w, activation), Vectors(1, w[0])).require_decided().nullity for w in widths]
 
 
-@checks("lem-C.3a")
+@checks("lem-C.3a", "lem-C.3b")
 def test_lemma_of_permutations(evidence: EvidenceLog) -> None:
     before, after = gelu(x) - gelu(-x), (gelu(2 * x) - gelu(-2 * x)) / 2
     evidence.exact(
@@ -54,14 +55,27 @@ def test_lemma_of_permutations(evidence: EvidenceLog) -> None:
         r"$x$, as $\mathrm{GELU}(z)-\mathrm{GELU}(-z) = z$",
     )
     evidence.control("without the factor in front they differ", sp.simplify(before - 2 * after) != 0, kind="exact")
+    gated = identity("gated_rescaling")
+    evidence.proof(
+        "one gated unit, its up column doubled and its down row halved, is another function",
+        not proves(gated.prove),
+        counterexample=r"$\mathrm{SiLU}(z)\cdot2z\cdot\frac12 = \mathrm{SiLU}(z)\cdot z$, no permutation; so for "
+        r"every gated network, of every size",
+        only="lem-C.3b",
+    )
+    evidence.control(f"no proof with {gated.how_broken}", not proves(gated.prove_broken), kind="proof", only="lem-C.3b")
     record_identity(evidence, "hidden_permutation", on="condition")
+    evidence.proof(
+        r"on a general line the $\mathrm{GELU}''(w_j\cdot z+b_j)$ with $w_j\ne0$ and $(w_j,b_j)$ pairwise different up "
+        r"to sign are independent, so second derivatives determine the $\pm(w_j,b_j)$ and $v_j$",
+        curvatures_are_independent(),
+        on="condition",
+    )
     second = sp.diff(gelu(x), x, 2)
     evidence.proof(
-        r"$\mathrm{GELU}''$ is even and $\mathrm{GELU}(z)-\mathrm{GELU}(-z) = z$, so beyond permutations only signs of "
-        r"units remain, each at the price of a linear term; rescaling fails, $\lambda\in\{0,1\}$",
-        sp.simplify(second - second.subs(x, -x)) == 0
-        and odd_part_excess("gelu") == 0
-        and homogeneous_scales("gelu") == {sp.Integer(0), sp.Integer(1)},
+        r"$\mathrm{GELU}''$ is even and $\mathrm{GELU}(z)-\mathrm{GELU}(-z) = z$, so the signs of the units in $S$ "
+        r"leave $\sum_S(w_j\cdot z+b_j)v_j$ over",
+        sp.simplify(second - second.subs(x, -x)) == 0 and odd_part_excess("gelu") == 0,
         on="condition",
     )
     shapes = ((3, 4), (2, 5), (5, 2))

@@ -79,6 +79,18 @@ def test_biased_bilinear_form(evidence: EvidenceLog) -> None:
         query_bias_is_forced(),
         only=solutions,
     )
+    evidence.proof(
+        r"the first forces $b_K' = b_KA^{-\top}$: $A^{-1}W_Q^+W_QAb_K^{\prime\top}$ in two ways",
+        key_bias_is_forced(),
+        only=solutions,
+    )
+    thin = sp.Matrix([[1, 0], [2, 0], [0, 0]])  # W_Q with a zero column, A = I
+    evidence.control(
+        "where $W_Q$ has a zero column, the first leaves an entry of $b_K'$ free",
+        is_zero(thin * sp.Matrix([0, 5])),
+        kind="exact",
+        only=solutions,
+    )
     third = proves(lambda: prove_equal((b_Q * A) * (b_K * A.I.T).T, b_Q * b_K.T))
     evidence.proof("the third condition is automatic", third, only=solutions)
 

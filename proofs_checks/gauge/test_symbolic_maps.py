@@ -23,7 +23,7 @@ def scaled_by_its_own_function(point: Attention, undo: bool = False) -> tuple[At
 
 @checks("thm-B.8", "cor-B.9")
 def test_maps_that_depend_on_the_point(evidence: EvidenceLog) -> None:
-    points = [random_attention(d=3, d_k=2, d_v=2, groups=(0,), seed=seed) for seed in range(4)]
+    points = [random_attention(d=4, d_k=2, d_v=4, groups=(0,), seed=seed) for seed in range(4)]
     moved = [scaled_by_its_own_function(point) for point in points]
     keeps = all(invariants(after) == invariants(before) for before, (after, _) in zip(points, moved, strict=True))
     bijective = all(
@@ -34,8 +34,8 @@ def test_maps_that_depend_on_the_point(evidence: EvidenceLog) -> None:
     evidence.exact(
         "a bijection of $\\Theta_0$ that preserves the function acts by one and the same $A$ everywhere",
         not (keeps and bijective and len(scales) > 1),
-        counterexample=r"$h = 1$, $\varphi(\theta) = \theta\cdot(1+\|W_QW_K^\top\|_F^2)I$: it preserves $M$ and "
-        r"$N$, is undone by the same "
+        counterexample=r"$h = 1$, $d = d_v = 4$, $d_k = 2$, $\varphi(\theta) = \theta\cdot(1+\|W_QW_K^\top\|_F^2)I$: "
+        r"it preserves $M$ and $N$, is undone by the same "
         "formula with the inverse, and its factor changes from point to point",
         cases=len(points),
     )
@@ -48,7 +48,7 @@ def test_maps_that_depend_on_the_point(evidence: EvidenceLog) -> None:
     evidence.exact(
         "the images keep the invariants, so they stay on the orbits", keeps, on="correction", cases=len(points)
     )
-    other = random_attention(d=3, d_k=2, d_v=2, groups=(0,), seed=9)
+    other = random_attention(d=4, d_k=2, d_v=4, groups=(0,), seed=9)
     evidence.control("another point has other invariants", invariants(other) != invariants(points[0]), kind="exact")
 
 

@@ -8,7 +8,7 @@ import sympy as sp
 
 from proofs_checks.gauge.algebra import activations, norms
 from proofs_checks.support.symbolic_evidence import is_zero, proves, record_identity
-from symgauge.claims import EvidenceLog, checks
+from symgauge.claims import EvidenceLog, at_least, checks
 from symgauge.symbolic.functions import Entrywise, layer_norm
 from symgauge.symbolic.identities import d, d_ff, matrix, n, ones
 from symgauge.symbolic.instances import general_matrix, rotation_fixing_ones
@@ -78,14 +78,44 @@ def test_acting_on_both_terms(evidence: EvidenceLog) -> None:
     evidence.control("with the writer left as it is", not one_sided, kind="proof")
 
 
+def that_moves_nothing(first: sp.Matrix, w_2: sp.Matrix) -> sp.Matrix:
+    """M = I + 2uvᵀ with (W_1; b_1)u = 0 and vᵀW_2 = 0, signed so that vᵀu ≥ 0: it leaves W_1, b_1 and W_2 alone."""
+    u, v = first.nullspace()[0], w_2.T.nullspace()[0]
+    return sp.eye(w_2.rows) + 2 * (u if u.dot(v) >= 0 else -u) * v.T
+
+
 @checks("eq-57")
 def test_what_invariance_requires(evidence: EvidenceLog) -> None:
-    before, after, hidden = activations.doubled_pair()
+    first, last = sp.Matrix([[1, 2, 3], [1, 0, -1]]), sp.Matrix([1, 1, 2])  # (W_1; b_1) and W_2
+    m = sp.eye(3) + sp.Matrix([1, -2, 1]) * sp.Matrix([[1, 1, -1]])
+    hidden = (sp.Matrix([[activations.x, 1]]) * first).applyfunc(activations.gelu)  # GELU(HM) is the same
     evidence.proof(
         "an invariant network satisfies (57)",
-        sp.simplify(before - after) != 0 or hidden == 0,
-        counterexample=r"$W_1 = (1,-1)$, $b_1 = 0$, $W_2 = (1,-1)^\top$, $M = 2I$: both networks are $z\mapsto z$, yet "
-        r"$\frac12\mathrm{GELU}(2z)\ne\mathrm{GELU}(z)$",
+        first * m != first or m.inv() * last != last or is_zero((hidden * m.inv() - hidden).subs(activations.x, 0)),
+        counterexample=r"$W_1 = (1,2,3)$, $b_1 = (1,0,-1)$, $W_2 = (1,1,2)^\top$, $M = I+(1,-2,1)^\top(1,1,-1)$ of "
+        r"determinant $-1$: $W_1M = W_1$, $b_1M = b_1$, $M^{-1}W_2 = W_2$, so not even a parameter changes; yet at "
+        r"$z = 0$ $\mathrm{GELU}(H)M^{-1}\ne\mathrm{GELU}(H)$",
+    )
+    rng, kept, missed = Random(5), [], []
+    for width, units in ((1, 4), (2, 4), (2, 8)):
+        first, last = general_matrix(width + 1, units, rng), general_matrix(units, width, rng)
+        m = that_moves_nothing(first, last)
+        hidden = (sp.Matrix([[1] * (width + 1)]) * first).applyfunc(activations.gelu)
+        kept.append(first * m == first and m * last == last and m.det() > 0)
+        missed.append(float((hidden * m.inv() - hidden).norm().evalf()))
+    evidence.exact(
+        r"general rational weights, $d_{ff}\ge d+2$ ($4d$ among them): $M = I+2uv^\top$ with $W_1u = 0$, $b_1u = 0$, "
+        r"$v^\top W_2 = 0$ keeps every parameter; (57) at $z = (1,\dots,1)$ is missed by",
+        all(kept),
+        on="correction",
+        figures={"difference": at_least(round(min(missed), 4), 1e-3)},
+        cases=len(kept),
+    )
+    narrow = [general_matrix(width + 1, width + 1, rng) for width in (1, 2, 3)]
+    evidence.control(
+        r"at $d_{ff} = d+1$ general $W_1$, $b_1$ have no such $u$",
+        not any(weights.nullspace() for weights in narrow),
+        kind="exact",
     )
     h, m, w_2 = matrix("H", n, d_ff), matrix("M", d_ff, d_ff), matrix("W_2", d_ff, d)
     b_2 = matrix("b_2", 1, d)
@@ -129,17 +159,6 @@ def test_homogeneity(evidence: EvidenceLog) -> None:
     evidence.control("ReLU is homogeneous", relu.subs(z, 3) == 0 and relu.subs(z, -3) == 0, kind="exact")
 
 
-@checks("eq-59..60", "lem-C.3b")
+@checks("eq-59..60")
 def test_feed_forward(evidence: EvidenceLog) -> None:
-    record_identity(evidence, "hidden_permutation", only="eq-59..60")
-    more = "lem-C.3b"
-    z = activations.x
-    doubled = activations.silu(z) * (2 * z) * sp.Rational(1, 2) - activations.silu(z) * z
-    evidence.exact(
-        "one gated unit, $w_u$ doubled and $w_d$ halved, is another function",
-        sp.simplify(doubled) != 0,
-        counterexample=r"$\mathrm{SiLU}(z)\cdot2z\cdot\frac12 = \mathrm{SiLU}(z)\cdot z$, no permutation",
-        only=more,
-    )
-    for name in ("gated_rescaling", "relu_rescaling", "tanh_signs"):
-        record_identity(evidence, name, on="correction", only=more)
+    record_identity(evidence, "hidden_permutation")

@@ -14,7 +14,8 @@ from hypothesis.strategies import SearchStrategy
 from proofs_checks.support.census import Census, census
 from proofs_checks.support.factor_count import factor_count
 from proofs_checks.support.group_elements import head_element
-from proofs_checks.support.small_architectures import BIASES, EPSILON, parameters
+from proofs_checks.support.poles import prove_factors, prove_poles
+from proofs_checks.support.small_architectures import ALONE, BIASES, EPSILON, parameters
 from proofs_checks.support.symbolic_evidence import proves, record_identity
 from symgauge import strategies as sg
 from symgauge.architecture import Architecture, Rotary, distinct
@@ -243,6 +244,21 @@ def test_headline(evidence: EvidenceLog) -> None:
     query = "layers.0.attention.query.bias"
     change = assert_changes(gpt2, roles, {query: roles[query] + 1.0}, x)
     evidence.control("the query bias shifted", figures={"change": at_least(change, 1e-3)})
+    alone = [Architecture(*sizes, context=3, **ALONE) for sizes in ((6, 3, 2, 2), (4, 2, 2, 2), (7, 2, 3, 2))]
+    bare = census(alone, lambda a: a.heads * (a.d_k**2 + a.d_v**2))
+    evidence.exact(
+        "attention alone, without biases: exact nullity is $h(d_k^2+d_v^2)$, nothing unexplained",
+        on="correction",
+        figures=bare.figures,
+        cases=bare.cases,
+        only="sec10-1",
+    )
+    evidence.proof(
+        r"its poles give the multiset of $(M_i,N_i)$, full ranks give $A_i$ and $C_i$, for every size",
+        prove_poles() and prove_factors(),
+        on="correction",
+        only="sec10-1",
+    )
     scales = found.accounts[4]
     new = {f.name: f.new_directions for f in scales.families}
     evidence.exact(

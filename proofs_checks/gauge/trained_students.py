@@ -47,10 +47,12 @@ class School:
         return [s for s in self.students if s.error > 1e-2]
 
 
-def school(count: int = 8) -> School:
-    """Train ``count`` students; about a third of a second each."""
+def school(count: int = 8, faint: float = 1.0) -> School:
+    """Train ``count`` students; about a third of a second each. The teacher's second head writes ``faint`` times as
+    much (the students take longer then)."""
     teacher = random_attention(4, 2, 2, 2, seed=100)
     teacher = teacher.replace(query=2 * teacher.query, key=2 * teacher.key)  # attention that is not nearly uniform
+    teacher = teacher.replace(output=teacher.output * torch.tensor([1.0, faint], dtype=torch.float64)[:, None, None])
     data, test = inputs_for(teacher, 0, 48), inputs_for(teacher, 1, 100)
     lesson = layer_outputs(teacher, data)
     found = School(teacher, test, ())

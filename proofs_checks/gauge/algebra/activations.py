@@ -48,12 +48,24 @@ def homogeneous_scales(name: str) -> set[sp.Expr]:
     return {value for value in candidates if sp.simplify(f(value * x) - value * f(x)) == 0}
 
 
-def doubled_pair() -> tuple[sp.Expr, sp.Expr, sp.Expr]:
-    """Neurons (w, v) = (1, 1), (−1, −1) under M = 2I (W_1M, M⁻¹W_2): the network before, after, and the first hidden
-    entry of GELU(HM)M⁻¹ − GELU(H), which is not zero although the function is unchanged."""
-    before = gelu(x) - gelu(-x)
-    after = gelu(2 * x) / 2 - gelu(-2 * x) / 2
-    return sp.simplify(before), sp.simplify(after), sp.simplify(gelu(2 * x) / 2 - gelu(x))
+def curvatures_are_independent() -> bool:
+    """Whether GELU''(a_js + c_j), with a_j ≠ 0 and (a_j, c_j) pairwise different up to sign, are independent functions.
+
+    GELU''(z) = (2 − z²)φ(z). Two exponents (as + c)²/2 whose difference is constant belong to (a, c) and ±(a, c); all
+    others differ by a polynomial that grows, while the factors in front keep a finite ratio. So as s → ∞ the term whose
+    exponent grows least outweighs all others of a combination, which vanishes only if that term does, and so on.
+    """
+    a, other = sp.symbols("a a'", real=True, nonzero=True)
+    c, offset = sp.symbols("c c'", real=True)
+    curvature = (2 - x**2) * sp.exp(-(x**2) / 2) / sp.sqrt(2 * sp.pi)
+    growing = sp.Poly((a * x + c) ** 2 - (other * x + offset) ** 2, x)
+    constant = sp.solve([growing.coeff_monomial(x**2), growing.coeff_monomial(x)], [other, offset])
+    ratio = sp.limit((2 - (a * x + c) ** 2) / (2 - (other * x + offset) ** 2), x, sp.oo)
+    return (
+        sp.simplify(sp.diff(gelu(x), x, 2) - curvature) == 0
+        and set(constant) == {(a, c), (-a, -c)}
+        and sp.simplify(ratio - a**2 / other**2) == 0
+    )
 
 
 def _known(name: str) -> Callable[[sp.Expr], sp.Expr]:

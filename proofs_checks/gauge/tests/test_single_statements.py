@@ -149,12 +149,6 @@ def test_odd_part_and_homogeneity(name):
     assert activations.homogeneous_scales(name) == {0, 1}
 
 
-def test_doubled_pair_keeps_the_function_but_not_the_hidden_layer():
-    before, after, hidden = activations.doubled_pair()
-    assert before == after == activations.x
-    assert hidden.subs(activations.x, 1).evalf() > 0.1
-
-
 def test_odd_part_check_can_fail(monkeypatch):
     monkeypatch.setitem(activations.ACTIVATIONS, "tanh", sp.tanh)
     monkeypatch.setitem(activations.ACTIVATIONS, "square", lambda z: z**2 + z)
