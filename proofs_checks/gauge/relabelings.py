@@ -169,7 +169,7 @@ def record_enumeration(
     )
 
 
-def record_wiring_along(evidence: EvidenceLog, a: Architecture, only: str = "") -> None:
+def record_routing_of_relabelings(evidence: EvidenceLog, a: Architecture, only: str = "") -> None:
     """h = 4, g = 2: all relabelings of a layer with a router, m relabelled along; with m kept some change it."""
     m, roles = grouping(a.heads, a.groups), random_parameters(a, 0)
 

@@ -10,7 +10,7 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
-from proofs_checks.gauge.relabelings import record_wiring_along
+from proofs_checks.gauge.relabelings import record_routing_of_relabelings
 from proofs_checks.support.exact_function import ExactFunction
 from proofs_checks.support.group_elements import head_element
 from proofs_checks.support.norm_blocks import block, keys_left_out
@@ -53,7 +53,7 @@ def test_consumers_of_the_stream(evidence: EvidenceLog) -> None:
         record_identity(evidence, name)
     mixture = Architecture(5, 4, 2, 3, groups=2, context=2, norm="rms", gated=True, activation="silu",
                            experts=Experts(4, 2, 3), **EPSILON)  # fmt: skip
-    record_wiring_along(evidence, mixture, routing)
+    record_routing_of_relabelings(evidence, mixture, routing)
     function = ExactFunction(mixture, batch=200, seed=1)
     evidence.exact(
         r"a layer with four experts, two active: elements of determinant $-1$ keep its output over GF(p²)",

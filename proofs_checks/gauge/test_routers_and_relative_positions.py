@@ -9,7 +9,7 @@ import sympy as sp
 import torch
 from hypothesis import strategies as st
 
-from proofs_checks.gauge.relabelings import record_wiring_along
+from proofs_checks.gauge.relabelings import record_routing_of_relabelings
 from proofs_checks.support.census import census
 from proofs_checks.support.exact_function import ExactFunction
 from proofs_checks.support.group_elements import head_element
@@ -36,7 +36,7 @@ def test_router(evidence: EvidenceLog) -> None:
     record_identity(evidence, "value_output")
     record_identity(evidence, "shared_group")
     a = Architecture(5, 4, 2, 3, groups=2, context=2, **MIXTURE)
-    record_wiring_along(evidence, a, "cor-3.5")
+    record_routing_of_relabelings(evidence, a, "cor-3.5")
     function = ExactFunction(a, batch=200)
     evidence.exact(
         "a layer with routed experts: elements of determinant $-1$ keep its output over GF(p²), router and choice "
