@@ -8,13 +8,13 @@ import flint
 import sympy as sp
 
 from proofs_checks.gauge.reported import TABLE_6
-from proofs_checks.gauge.shared_heads import SIZES, shared
+from proofs_checks.gauge.shared_heads import ROTARY, SIZES, shared
 from proofs_checks.support.attention_points import head, layer, on_theta_0
 from proofs_checks.support.census import census
 from proofs_checks.support.poles import prove_poles
 from proofs_checks.support.small_architectures import ALONE
 from proofs_checks.support.symbolic_evidence import is_zero
-from symgauge.architecture import Architecture
+from symgauge.architecture import Architecture, Rotary
 from symgauge.claims import EvidenceLog, at_least, checks, equal
 from symgauge.model_graph import graph_of
 from symgauge.presets import preset
@@ -82,13 +82,28 @@ def test_models_covered(evidence: EvidenceLog) -> None:
         kind="exact",
         only=sharing,
     )
-    found = census([shared(s) for s in SIZES[:3]], lambda a: a.groups * (a.d_k**2 + a.d_v**2))
-    without = [a.architecture.heads * (a.architecture.d_k**2 + a.architecture.d_v**2) for a in found.accounts]
+    turned = [(a.rotary.commutant_dimension, a.d_k) for a in map(preset, names) if a.rotary is not None]
     evidence.exact(
-        r"exact nullity of layers with shared keys and values is $g(d_k^2+d_v^2)$, nothing unexplained",
+        r"all of them have rotary positions, with $\dim\mathcal C_{RoPE} = d_k$",
         on="correction",
-        figures=found.figures | {"without sharing": without},
+        figures={"dim C": equal([c for c, _ in turned], [d_k for _, d_k in turned]), "models": equal(len(turned), 5)},
+        cases=len(names),
+        only=sharing,
+    )
+    found = census([shared(s, Rotary.standard(s[3])) for s in ROTARY], lambda a: a.groups * (a.d_k + a.d_v**2))
+    layers = [a.architecture for a in found.accounts if a.architecture is not None]
+    evidence.exact(
+        r"exact nullity of rotary layers with shared keys and values is $g(d_k+d_v^2)$, nothing unexplained",
+        on="correction",
+        figures=found.figures | {"without sharing": [a.heads * (a.d_k + a.d_v**2) for a in layers]},
         cases=found.cases,
+        only=sharing,
+    )
+    unturned = census([shared(s) for s in ROTARY[:1]], lambda a: a.groups * (a.d_k**2 + a.d_v**2))
+    evidence.control(
+        "without rotary positions the same engine finds more",
+        kind="exact",
+        figures={"nullity": at_least(unturned.accounts[0].fibre.nullity, found.predicted[0] + 1)},
         only=sharing,
     )
 
