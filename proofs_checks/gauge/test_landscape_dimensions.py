@@ -83,6 +83,21 @@ def record_float_hessians_on_condition(evidence: EvidenceLog) -> None:
         "at random points of the same losses there are fewer",
         figures={"zero eigenvalues": equal([n < e for n, e in zip(away, expected, strict=True)], [True, True])},
     )
+    a = Architecture(4, 2, 1, 2, context=3, **ALONE)
+    few, outputs = [], []
+    for batch in (1, 2):
+        roles, x, flat = random_parameters(a, 0), random_inputs(a, 0, batch=batch), ParameterVector.of(a)
+        loss = squared_loss(a, x, function_of(a, x)(roles))
+        few.append(hessian_nullity(loss, flat.join(roles)).dimension)
+        outputs.append(x.numel())  # the Hessian is JᵀJ there, with a row of J for each output
+    evidence.control(
+        "one training sequence or two, the same layer and an exact critical point: there are more",
+        figures={
+            "nullity": few,
+            "fewest": at_least(min(few), gauge_dimension(2, 1, 2) + 1),
+            "parameters less outputs": [len(flat.join(roles)) - n for n in outputs],
+        },
+    )
 
 
 @checks("sec5-5")
