@@ -25,7 +25,6 @@ from symgauge.symmetries import dimension as families_dimension
 from symgauge.symmetries.catalogue.stream_permutation import StreamPermutation
 from symgauge.symmetries.symbols import evaluate
 
-
 PRODUCT = ("thm-4.3", "abs-9", "thm-C.4")
 
 
