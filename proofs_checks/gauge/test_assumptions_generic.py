@@ -9,7 +9,10 @@ from random import Random
 import sympy as sp
 
 from proofs_checks.support.algebra.group import invariants
+from proofs_checks.support.attention_biases import record_more_with_biases
 from proofs_checks.support.attention_points import head, layer, on_theta_0
+from proofs_checks.support.small_architectures import ALONE
+from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, checks, equal
 from symgauge.symbolic import lie_algebra as lie
 from symgauge.symbolic.instances import general_matrix
@@ -106,6 +109,8 @@ def test_generic_stratum(evidence: EvidenceLog) -> None:
         counterexample=r"$d = h = 2$, $d_k = d_v = 1$, $W_{O,1} = 0$, all projections of full rank: $W_Q^{(1)}$ may be "
         r"anything",
     )
+    canonical = Architecture(4, 2, 1, 2, context=3, **ALONE)
+    record_more_with_biases(evidence, canonical, lambda a: a.heads * (a.d_k**2 + a.d_v**2))
     record_full_rank(
         evidence,
         [(2, 2), (4, 3), (5, 3), (9, 4), (7, 7)],

@@ -16,10 +16,12 @@ from proofs_checks.gauge.shared_heads import (
     shared,
 )
 from proofs_checks.support.algebra.commutant import commutant_basis
+from proofs_checks.support.attention_biases import record_more_with_biases
 from proofs_checks.support.census import census
 from proofs_checks.support.exact_function import ExactFunction
 from proofs_checks.support.integer_matrices import unimodular
 from proofs_checks.support.rotary_commutant import FIRST, SECOND
+from proofs_checks.support.small_architectures import BIASED
 from proofs_checks.support.symbolic_evidence import record_identity
 from symgauge.accounting import account
 from symgauge.architecture import Architecture, Rotary
@@ -69,6 +71,21 @@ def test_one_element_per_group(evidence: EvidenceLog) -> None:
         r"of which $gd_k$ belong to queries and keys: one commutant per group, not per head",
         on="condition",
         figures={"query-key": equal(sectors, [a.groups * a.d_k for a in layers]), "heads": [a.heads for a in layers]},
+        only=sector,
+    )
+    turned = shared((5, 4, 2, 2, 3), Rotary.standard(2))
+    record_more_with_biases(evidence, turned, lambda a: a.groups * (a.d_k + a.d_v**2), blocks)
+    biased = account(turned.replace(**BIASED), seed=0)
+    parts = {f.name: f.new_directions for f in biased.families if f.new_directions}
+    evidence.exact(
+        r"with all four biases the query–key sector has $gd_k$ directions still, and values the rest",
+        on="condition",
+        figures={
+            "query-key": equal(parts["query-key"], turned.groups * turned.d_k),
+            "value-output": equal(parts["value-output"], turned.groups * turned.d_v**2),
+            "value-bias": equal(parts["value-bias"], turned.groups * turned.d_v),
+            "nullity": equal(biased.fibre.nullity, sum(parts.values())),
+        },
         only=sector,
     )
     a = layers[0]

@@ -15,6 +15,7 @@ from proofs_checks.gauge.shared_heads import (
     shared,
 )
 from proofs_checks.support.algebra import group
+from proofs_checks.support.attention_biases import record_more_with_biases
 from proofs_checks.support.census import census
 from proofs_checks.support.exact_function import ExactFunction
 from proofs_checks.support.silent_head import nullity_with_a_silent_head
@@ -50,6 +51,9 @@ def test_continuous_part(evidence: EvidenceLog) -> None:
     )
     record_drawn_elements(evidence, acts)
     record_resplitting(evidence, shared((5, 2, 1, 2, 3)), exactly)
+    record_more_with_biases(
+        evidence, shared((5, 4, 2, 2, 3)), lambda a: gqa().at(g=a.groups, d_k=a.d_k, d_v=a.d_v), exactly
+    )
     found = census([shared(s) for s in SIZES], lambda a: gqa().at(g=a.groups, d_k=a.d_k, d_v=a.d_v))
     evidence.exact(
         r"exact nullity is $g(d_k^2+d_v^2)$, nothing unexplained",

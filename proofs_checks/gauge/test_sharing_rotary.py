@@ -13,6 +13,7 @@ from proofs_checks.gauge.shared_heads import (
     record_resplitting,
     shared,
 )
+from proofs_checks.support.attention_biases import record_more_with_biases
 from proofs_checks.support.census import census
 from proofs_checks.support.integer_matrices import unimodular
 from proofs_checks.support.symbolic_evidence import record_identity
@@ -27,6 +28,8 @@ def test_rotary_sharing(evidence: EvidenceLog) -> None:
     exactly, counted = "cor-3.3a", "cor-3.4"
     record_identity(evidence, "rotary_commutant", on="condition")
     record_resplitting(evidence, shared((5, 2, 1, 2, 3), Rotary.standard(2)), exactly)
+    turned = shared((5, 4, 2, 2, 3), Rotary.standard(2))
+    record_more_with_biases(evidence, turned, lambda a: a.groups * (a.d_k + a.d_v**2), exactly)
     full = [shared(s, Rotary.standard(s[3])) for s in ROTARY]
     found = census(full, lambda a: a.groups * (a.d_k + a.d_v**2))
     evidence.exact(
