@@ -9,6 +9,7 @@ import sympy as sp
 import torch
 from hypothesis import strategies as st
 
+from proofs_checks.gauge.relabelings import EnumeratedLayer, relabelings
 from proofs_checks.gauge.shared_heads import record_only_the_stabiliser
 from proofs_checks.support.census import census
 from proofs_checks.support.exact_function import ExactFunction
@@ -37,6 +38,8 @@ def test_router(evidence: EvidenceLog) -> None:
     record_identity(evidence, "shared_group")
     a = Architecture(5, 4, 2, 3, groups=2, context=2, **MIXTURE)
     record_only_the_stabiliser(evidence, a, "cor-3.5")
+    record_only_the_stabiliser(evidence, a, "abs-14")
+    record_wiring_along(evidence, "abs-14")
     function = ExactFunction(a, batch=200)
     evidence.exact(
         "a layer with routed experts: elements of determinant $-1$ keep its output over GF(p²), router and choice "
@@ -73,6 +76,24 @@ def test_router(evidence: EvidenceLog) -> None:
     )
     evidence.control(r"$A^{-1}$ for $A^{-\top}$ on drawn mixtures", figures={"change": at_least(weakest, 1e-6)})
     evidence.control("tokens sent to other experts", figures={"smallest change": at_least(rerouted, 1e-3)})
+
+
+def record_wiring_along(evidence: EvidenceLog, only: str) -> None:
+    """Relabelings of heads and groups under which the grouping is relabelled too."""
+    layer, pairs = EnumeratedLayer(4, 2), relabelings(4, 2)
+    evidence.exact(
+        "with $m$ relabelled along, at $h = 4$, $g = 2$, all 48 keep what attention hands on, over GF(p)",
+        all(map(layer.keeps_with_wiring, pairs)),
+        on="condition",
+        cases=len(pairs),
+        only=only,
+    )
+    evidence.control(
+        "without that of $m$ most do not",
+        kind="exact",
+        figures={"changed": at_least(sum(not layer.keeps(pair) for pair in pairs), len(pairs) // 2)},
+        only=only,
+    )
 
 
 @checks("abs-3")

@@ -7,6 +7,7 @@ from math import factorial
 
 from hypothesis import strategies as st
 
+from proofs_checks.gauge.reported import TEXT
 from proofs_checks.gauge.shared_heads import (
     NO_BIAS,
     SIZES,
@@ -123,6 +124,15 @@ def test_without_sharing(evidence: EvidenceLog) -> None:
     evidence.audit(
         "order of the discrete part at $g = h = 2, 3, 4$: $S_h\\times S_g$ of Theorem 3.2, $S_h$ of Theorem 3.6",
         figures={"orders": equal(orders, [factorial(h) for h in numbers])},
+    )
+    assumed, supposed = (
+        TEXT.quote("no weight sharing"),
+        TEXT.quote(r"with each group r sharing $(W_K^{(r)}, W_V^{(r)})$"),
+    )
+    evidence.audit(
+        "A1, which is assumed, allows what the theorem supposes",
+        not ("no weight sharing" in assumed and "sharing" in supposed),
+        figures={"A1": assumed, "Theorem 3.2": supposed},
     )
     evidence.control("for one head both have order 1", factorial(1) * factorial(1) == factorial(1), kind="audit")
     counted = [sum(1 for _ in group.stabiliser(range(h))) for h in numbers]
