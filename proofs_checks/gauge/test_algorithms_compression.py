@@ -40,12 +40,13 @@ def test_lossless_compression(evidence: EvidenceLog) -> None:
         r"function, and no entry in common",
         only="sec7.2-c",
     )
-    removed = 12 * balancing.kept_and_removed(12, 64, 64)[0]
+    removed = [layers * balancing.kept_and_removed(h, n, n)[0] for layers, h, n in ((12, 12, 64), (96, 96, 128))]
     evidence.exact(
-        "dimensions that the form of §7.2 removes from GPT-2 small, in all",
-        removed >= 10**6,
-        counterexample="599,040, less than one million; and none of them is an entry of a matrix",
-        figures={"removed": equal(removed, 599_040)},
+        "the canonical form that §7.2 proposes eliminates parameters",
+        not same or any(fixed),
+        counterexample=r"it asks for equal Gram matrices, and $W_Q = W_K = B$ and $BO$ with a rational rotation $O$ "
+        r"have them, give the same scores and share no entry: the dimensions that it removes are none of the numbers stored",
+        figures={"dimensions, GPT-2 small and GPT-3": equal(removed, [599_040, 152_174_592])},
         only="intro-6",
     )
     rng = Random(7)
@@ -62,9 +63,9 @@ def test_lossless_compression(evidence: EvidenceLog) -> None:
     evidence.exact("gauge-equivalent factors get the same form, exactly", meets, on="condition", cases=cases)
     count = GPT_2["layers"] * GPT_2["h"] * (GPT_2["d_k"] ** 2 + GPT_2["d_v"] ** 2)
     evidence.exact(
-        "numbers of GPT-2 small that then need no storage",
+        "numbers of GPT-2 small that then need no storage, and of GPT-3",
         on="condition",
-        figures={"numbers": equal(count, 1_179_648)},
+        figures={"numbers": equal([count, 96 * 96 * (128**2 + 128**2)], [1_179_648, 301_989_888])},
         only="intro-6",
     )
     stored, worst, weakest, cases = [], 0.0, 1.0, 0
