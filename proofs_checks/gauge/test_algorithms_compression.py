@@ -45,7 +45,7 @@ def test_lossless_compression(evidence: EvidenceLog) -> None:
         "the canonical form that §7.2 proposes eliminates parameters",
         not same or any(fixed),
         counterexample=r"it asks for equal Gram matrices, and $W_Q = W_K = B$ and $BO$ with a rational rotation $O$ "
-        r"have them, give the same scores and share no entry: the dimensions that it removes are none of the numbers stored",
+        r"have them, give the same scores and share no entry: what it removes are none of the numbers stored",
         figures={"dimensions, GPT-2 small and GPT-3": equal(removed, [599_040, 152_174_592])},
         only="intro-6",
     )
