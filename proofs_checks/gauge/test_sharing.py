@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from math import factorial
 
+import sympy as sp
 from hypothesis import strategies as st
 
 from proofs_checks.gauge.reported import TEXT
@@ -19,8 +20,9 @@ from proofs_checks.support.algebra import group
 from proofs_checks.support.attention_biases import record_more_with_biases
 from proofs_checks.support.census import census
 from proofs_checks.support.exact_function import ExactFunction
+from proofs_checks.support.poles import prove_factors, prove_poles
 from proofs_checks.support.silent_head import nullity_with_a_silent_head
-from proofs_checks.support.symbolic_evidence import record_identity
+from proofs_checks.support.symbolic_evidence import proves, record_identity
 from symgauge import strategies as sg
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal, for_all
@@ -28,7 +30,10 @@ from symgauge.models.reference import ReferenceModel, random_parameters
 from symgauge.numeric import assert_changes, fibre_dimension_float, measure_invariance, random_inputs
 from symgauge.symbolic import lie_algebra as lie
 from symgauge.symbolic.dimensions import gqa
+from symgauge.symbolic.identities import d, d_k, d_v, matrix
+from symgauge.symbolic.proof import prove_equal
 from symgauge.symbolic.tangent import random_attention
+from symgauge.symbolic.words import Facts
 
 
 @checks("thm-3.2a", "thm-3.2b")
@@ -61,6 +66,20 @@ def test_continuous_part(evidence: EvidenceLog) -> None:
         on="condition",
         figures=found.figures,
         cases=found.cases,
+        only=exactly,
+    )
+    w_k, left, b = matrix("W_K", d, d_k), matrix("Λ", d_k, d), matrix("B", d_k, d_k)
+    w_v, below, c = matrix("W_V", d, d_v), matrix("Λ_V", d_v, d), matrix("C", d_v, d_v)
+    evidence.proof(
+        r"for every size: poles give the multiset of $(M_i,N_i)$, whatever heads share; full-rank factors of one $M$ "
+        r"(one "
+        r"$N$) differ by one $A$ (one $C$); and $W_K^{(r)}$ and $W_V^{(r)}$ alone determine these ($\Lambda W_K = I$ "
+        r"gives $\Lambda(W_KB) = B$), so they are the same for all heads of a group",
+        prove_poles()
+        and prove_factors()
+        and proves(lambda: prove_equal(left * (w_k * b), b, Facts(equations=((left * w_k, sp.Identity(d_k)),))))
+        and proves(lambda: prove_equal(below * (w_v * c), c, Facts(equations=((below * w_v, sp.Identity(d_v)),)))),
+        on="condition",
         only=exactly,
     )
     point = random_attention(d=4, d_k=2, d_v=2, groups=(0, 0, 1))
