@@ -10,9 +10,11 @@ import sympy as sp
 import torch
 from hypothesis import strategies as st
 
+from proofs_checks.gauge.algebra import projection
 from proofs_checks.gauge.critical_points import hessian_nullity, kernel_residual, squared_loss
 from proofs_checks.gauge.landscape_losses import quadratic_loss
 from proofs_checks.support.algebra import linearised
+from proofs_checks.support.attention_biases import record_more_with_biases
 from proofs_checks.support.census import census
 from proofs_checks.support.exact_function import ExactFunction, Roles
 from proofs_checks.support.group_elements import head_element
@@ -32,6 +34,8 @@ from symgauge.numeric import (
 )
 from symgauge.parameter_vector import ParameterVector
 from symgauge.symbolic import lie_algebra as lie
+from symgauge.symbolic.identities import d, d_v, matrix
+from symgauge.symbolic.proof import prove_equal
 from symgauge.symbolic.tangent import Attention, random_attention
 from symgauge.symmetries.catalogue.query_key import QueryKey
 from symgauge.symmetries.catalogue.value_output import ValueOutput
@@ -105,6 +109,8 @@ def test_lie_algebra(evidence: EvidenceLog) -> None:
         figures={"directions outside": extra},
         cases=2,
     )
+    canonical = Architecture(4, 2, 1, 2, context=3, **ALONE)
+    record_more_with_biases(evidence, canonical, lambda a: a.heads * (a.d_k**2 + a.d_v**2))
     steps = (
         linearised.prove_score_derivative,
         linearised.prove_perpendicular_part_vanishes,
@@ -153,8 +159,19 @@ def test_hessian(evidence: EvidenceLog) -> None:
     gradient = sp.Matrix([value.diff(q), value.diff(k)])
     turned = sp.Matrix([-gradient[0], gradient[1]])  # minus the generator's own derivative, applied to the gradient
     image = sp.hessian(value, (q, k)) * vertical
+    w_v, w_o, f = matrix("W_V", d, d_v), matrix("W_O", d_v, d), matrix("F", d, d)
     evidence.proof(
-        r"for every loss $\ell(qk)$: $H\,(q,-k)^\top = (-\partial_q\ell, \partial_k\ell)^\top$, zero exactly at "
+        r"for every size and at every point $\langle\nabla L, v\rangle = 0$ for all generators $v = X\theta$ (with $E "
+        r"= "
+        r"\partial L/\partial M$, $F = \partial L/\partial N$: $W_Q^\top(EW_K) = (E^\top W_Q)^\top W_K$, "
+        r"$W_V^\top(FW_O^\top) = (W_V^\top F)W_O^\top$); its derivative is $Hv+X^\top\nabla L = 0$, so $Hv = 0$ where "
+        r"$\nabla L = 0$",
+        proves(projection.prove_gradient_is_horizontal)
+        and proves(lambda: prove_equal(w_v.T * (f * w_o.T), (w_v.T * f) * w_o.T)),
+    )
+    evidence.proof(
+        r"one head, $d = d_k = 1$, every loss $\ell(qk)$: $H\,(q,-k)^\top = (-\partial_q\ell, \partial_k\ell)^\top$, "
+        r"zero exactly at "
         r"critical "
         r"points",
         is_zero((image - turned).doit()),

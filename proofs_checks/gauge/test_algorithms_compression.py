@@ -19,7 +19,6 @@ from symgauge.symbolic.proof import prove_equal
 from symgauge.symbolic.words import Facts
 
 SIZES = ((3, 1), (5, 2), (7, 3))  # (d, d_k)
-GPT_2 = {"layers": 12, "h": 12, "d_k": 64, "d_v": 64}
 
 
 def with_unit_block(left: sp.Matrix, right: sp.Matrix) -> tuple[sp.Matrix, sp.Matrix]:
@@ -93,12 +92,18 @@ def _orthonormal_by_cholesky() -> None:
 
 @checks("intro-6")
 def test_lossless_compression(evidence: EvidenceLog) -> None:
-    removed = 12 * balancing.kept_and_removed(12, 64, 64)[0]
+    sizes = {"GPT-2 small": (12, 12, 64), "GPT-3": (96, 96, 128)}
+    fixed = [layers * h * 2 * n**2 for layers, h, n in sizes.values()]
+    balanced = [layers * balancing.kept_and_removed(h, n, n)[0] for layers, h, n in sizes.values()]
     evidence.exact(
-        "dimensions that the form of §7.2 removes from GPT-2 small, in all",
-        removed >= 10**6,
-        counterexample="599,040, less than one million",
-        figures={"removed": equal(removed, 599_040)},
+        "GPT-2 small and GPT-3: numbers that need no storage with an identity block in every $W_K$ and $W_V$, "
+        "and by the form of §7.2",
+        figures={
+            "identity blocks": equal(fixed, [1_179_648, 301_989_888]),
+            "form of §7.2": equal(balanced, [599_040, 152_174_592]),
+            "GPT-3, fewest": at_least(min(fixed[1], balanced[1]), 2_000_000),
+        },
+        cases=len(sizes),
     )
     rng = Random(7)
     good, meets, cases = True, True, 0
@@ -110,14 +115,8 @@ def test_lossless_compression(evidence: EvidenceLog) -> None:
         other = with_unit_block(left * a, right * a.inv().T)
         meets &= is_zero(new_left - other[0], new_right - other[1])
         cases += 1
-    evidence.exact("with the unit block the product is kept, exactly", good, on="condition", cases=cases)
-    evidence.exact("gauge-equivalent factors get the same form, exactly", meets, on="condition", cases=cases)
-    count = GPT_2["layers"] * GPT_2["h"] * (GPT_2["d_k"] ** 2 + GPT_2["d_v"] ** 2)
-    evidence.exact(
-        "numbers of GPT-2 small that then need no storage",
-        on="condition",
-        figures={"numbers": equal(count, 1_179_648)},
-    )
+    evidence.exact("with the unit block the product is kept, exactly", good, cases=cases)
+    evidence.exact("gauge-equivalent factors get the same form, exactly", meets, cases=cases)
     stored, worst, weakest, cases = [], 0.0, 1.0, 0
     for layer, seed in drawn_layers():
         found = canonicalize(layer, "minor")
@@ -136,7 +135,6 @@ def test_lossless_compression(evidence: EvidenceLog) -> None:
         r"form back "
         "bit by bit, the outputs within 16 times the form's stated rounding",
         all(stored) and worst <= 1,
-        on="condition",
         figures={"layers stored so": equal(sum(stored), cases), "change / allowed": at_most(worst, 1.0)},
         cases=cases,
     )

@@ -9,7 +9,10 @@ from random import Random
 import sympy as sp
 
 from proofs_checks.support.algebra.group import invariants
+from proofs_checks.support.attention_biases import record_more_with_biases
 from proofs_checks.support.attention_points import head, layer, on_theta_0
+from proofs_checks.support.small_architectures import ALONE
+from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, checks, equal
 from symgauge.symbolic import lie_algebra as lie
 from symgauge.symbolic.instances import general_matrix
@@ -34,7 +37,9 @@ def ranks(shapes: list[Shape], draw: Callable[[int, int], sp.Matrix]) -> list[in
     return [draw(rows, columns).rank() for rows, columns in shapes]
 
 
-def record_full_rank(evidence: EvidenceLog, shapes: list[Shape], summary: str, only: tuple[str, ...]) -> None:
+def record_full_rank(
+    evidence: EvidenceLog, shapes: list[Shape], summary: str, only: tuple[str, ...], on: str = "condition"
+) -> None:
     """Full column rank at random points and as a condition on minors, and its failure with more columns than rows."""
     rng = Random(2)
 
@@ -43,7 +48,7 @@ def record_full_rank(evidence: EvidenceLog, shapes: list[Shape], summary: str, o
 
     evidence.exact(
         summary,
-        on="condition",
+        on=on,
         figures={
             "(rows, columns)": [list(s) for s in shapes],
             "rank at random integers": equal(ranks(shapes, draw), [columns for _, columns in shapes]),
@@ -60,7 +65,7 @@ def record_full_rank(evidence: EvidenceLog, shapes: list[Shape], summary: str, o
         all(minor_is_a_polynomial(*s) for s in small)
         and all(minors_vanish(m) for m in degenerate)
         and not any(minors_vanish(draw(*s)) for s in small),
-        on="condition",
+        on=on,
         cases=len(small),
         only=only,
     )
@@ -76,21 +81,19 @@ def record_full_rank(evidence: EvidenceLog, shapes: list[Shape], summary: str, o
 
 @checks("sec2-3", "rem-A.3", "prop-A.1a")
 def test_rank_of_queries_and_keys(evidence: EvidenceLog) -> None:
-    stratum, measure, stacked = "sec2-3", "rem-A.3", "prop-A.1a"
+    within, stacked = ("sec2-3", "rem-A.3"), "prop-A.1a"
     q, k = sp.symbols("q k")
     evidence.exact(
         r"$[W_Q\mid W_K]$ has full column rank somewhere",
         sp.Matrix([[q, k]]).rank() == 2,
         counterexample=r"$h = 1$, $d = d_k = d_v = 1$ (A1–A5 hold): $[q\mid k]$ has rank at most $1<2d_k$ at every "
         r"point, so $\Theta_0$ is empty",
+        only=stacked,
     )
     shapes = [(2, 2), (5, 2), (4, 4), (9, 6), (7, 3), (12, 4)]
-    record_full_rank(
-        evidence,
-        shapes,
-        r"$[W_Q\mid W_K]$ with $d\ge2d_k$, and single projections, have full column rank at random integers",
-        (stratum, measure, stacked),
-    )
+    summary = r"$[W_Q\mid W_K]$ with $d\ge2d_k$, and single projections, have full column rank at random integers"
+    record_full_rank(evidence, shapes, summary, within, on="statement")
+    record_full_rank(evidence, shapes, summary, (stacked,))
 
 
 @checks("tab1-A4")
@@ -106,6 +109,8 @@ def test_generic_stratum(evidence: EvidenceLog) -> None:
         counterexample=r"$d = h = 2$, $d_k = d_v = 1$, $W_{O,1} = 0$, all projections of full rank: $W_Q^{(1)}$ may be "
         r"anything",
     )
+    canonical = Architecture(4, 2, 1, 2, context=3, **ALONE)
+    record_more_with_biases(evidence, canonical, lambda a: a.heads * (a.d_k**2 + a.d_v**2))
     record_full_rank(
         evidence,
         [(2, 2), (4, 3), (5, 3), (9, 4), (7, 7)],

@@ -9,7 +9,7 @@ import sympy as sp
 import torch
 from hypothesis import strategies as st
 
-from proofs_checks.support.census import census, describe
+from proofs_checks.support.census import Census, census, describe
 from proofs_checks.support.exact_function import ExactFunction, Roles
 from proofs_checks.support.group_elements import head_element, only_layer, rotate_stream
 from proofs_checks.support.small_architectures import BLOCK, MANY, gpt2, llama
@@ -21,7 +21,11 @@ from symgauge.model_graph import graph_of
 from symgauge.models.reference import random_parameters
 from symgauge.numeric import action, assert_changes, measure_invariance, random_inputs
 from symgauge.symbolic.dimensions import gpt2_model, llama_model, pre_ln_block
+from symgauge.symmetries import dimension as families_dimension
 from symgauge.symmetries.catalogue.stream_permutation import StreamPermutation
+from symgauge.symmetries.symbols import evaluate
+
+PRODUCT = ("thm-4.3", "abs-9", "thm-C.4")
 
 
 def sizes(a: Architecture) -> dict[str, int]:
@@ -146,8 +150,45 @@ def test_stack_of_layers(evidence: EvidenceLog) -> None:
         on="correction",
         figures=other.figures,
         cases=other.cases,
-        only=("thm-4.3", "abs-9", "thm-C.4"),
+        only=PRODUCT,
     )
+    record_post_norms(evidence)
+
+
+def record_post_norms(evidence: EvidenceLog) -> None:
+    """The same two kinds of model in Post-LN: no map of the stream but its permutations."""
+    pre = [llama(4, 2, 1, 2, 3, 5, 2), gpt2(4, 1, 1, 2, 4, 2, vocabulary=8)]
+    post = [a.replace(placement="post", final_norm=False) for a in pre]
+    turned, still = (census(models, lambda a: evaluate(families_dimension(a), a)) for models in (pre, post))
+    evidence.exact(
+        "two-layer models in Post-LN, RMSNorm and LayerNorm at general gains: no map of the stream adds a direction, "
+        "and nothing is unexplained",
+        on="correction",
+        figures=still.figures | {"stream maps": equal(stream_maps(still), [0, 0])},
+        cases=still.cases,
+        only=PRODUCT,
+    )
+    evidence.control(
+        r"in Pre-LN they add $d(d-1)/2$ and $(d-1)(d-2)/2$",
+        kind="exact",
+        figures={"stream maps": equal(stream_maps(turned), [6, 3])},
+        only=PRODUCT,
+    )
+    a = gpt2(5, 2, 3, 4, 6, 2, **MANY).replace(placement="post", final_norm=False)
+    family, graph, function = StreamPermutation(), graph_of(a), ExactFunction(a, batch=1500, length=2)
+    element = family.sample(a, graph, torch.Generator().manual_seed(1))
+    evidence.exact(
+        "a Post-LN model with its stream renumbered, over GF(p²)",
+        function.keeps(lambda roles: family.act(a, graph, roles, element)),
+        on="correction",
+        figures={"primes": [2147483579]},
+        only=PRODUCT,
+    )
+
+
+def stream_maps(found: Census) -> list[int]:
+    """Directions that maps of the whole stream add to each model's fibre."""
+    return [sum(f.new_directions for f in a.families if f.name == "stream-map") for a in found.accounts]
 
 
 def without_n(a: Architecture) -> dict[str, int]:

@@ -66,7 +66,7 @@ def test_the_sampler(evidence: EvidenceLog) -> None:
     )
 
 
-@checks("sec6-6")
+@checks("sec6-6", "sec6-6b")
 def test_sectors_commute(evidence: EvidenceLog) -> None:
     sizes = Sizes(3, 4, 2, 5)
     layer = Layer(*(part.round() for part in draw(sizes, generator(), 3.0)))
@@ -78,21 +78,34 @@ def test_sectors_commute(evidence: EvidenceLog) -> None:
         pair = zip(act(act(layer, one), two), act(act(layer, two), one), strict=True)
         return all(torch.equal(a, b) for a, b in pair)
 
-    evidence.exact("integer layer and elements: both orders give the same weights", commute(query_key, value_output))
-    evidence.control("query-key maps and a permutation of the heads", not commute(query_key, order), kind="exact")
+    product, inference = "sec6-6", "sec6-6b"
+    for name, on in ((product, "statement"), (inference, "correction")):
+        evidence.exact(
+            "integer layer and elements: both orders give the same weights",
+            commute(query_key, value_output),
+            on=on,
+            only=name,
+        )
+        evidence.control(
+            "query-key maps and a permutation of the heads", not commute(query_key, order), kind="exact", only=name
+        )
     s = drawn(SMALL)
     some = sample(SMALL, ELEMENTS, generator(1))
     parts = {name: distribution(s.under(some.only(*sectors))).mean for name, sectors in SECTORS.items()}
     added = (parts["QK only"] ** 2 + parts["VO only"] ** 2) ** 0.5
     mixed = distribution(s.under(some.only("query-key", "order"))).mean
     also = (parts["QK only"] ** 2 + parts["Permutation only"] ** 2) ** 0.5
+    together, apart = round(parts["QK + VO"] / added, 1), round(mixed / also, 1)
+    summary, cases = "mean error of both over the root of the sum of squares of each", s.inputs.shape[0] * ELEMENTS
+    evidence.numeric(summary, figures={"QK + VO": at_most(together, 1.2)}, cases=cases, only=product)
     evidence.numeric(
-        "mean error of both over the root of the sum of squares of each",
-        figures={
-            "QK + VO": at_most(round(parts["QK + VO"] / added, 1), 1.2),
-            "QK + permutation, which do not commute": at_most(round(mixed / also, 1), 1.2),
-        },
-        cases=s.inputs.shape[0] * ELEMENTS,
+        f"{summary}: two maps that do not commute are told by it from two that do",
+        apart > 1.2,
+        counterexample="query-key maps and permutations of the heads do not commute, and their errors compose as those "
+        "of query-key and value-output maps do",
+        figures={"QK + VO": together, "QK + permutation": apart},
+        cases=cases,
+        only=inference,
     )
     pairs = zip(*non_symmetries.mixings(generator(1), SMALL, ELEMENTS), strict=True)
     wrong = distribution(s.errors(non_symmetries.mix_heads(s.layer, *pair) for pair in pairs)).mean

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from random import Random
 
 import sympy as sp
@@ -14,7 +15,7 @@ from proofs_checks.gauge.dimension_counts import BASE, BASE_LAYERS, GPT_3, GPT_3
 from proofs_checks.gauge.landscape_losses import quadratic_loss
 from proofs_checks.gauge.reported import BASE_PARAMETERS, GPT_3_PARAMETERS, TEXT
 from proofs_checks.support.small_architectures import ALONE, BIASED
-from proofs_checks.support.symbolic_evidence import is_zero
+from proofs_checks.support.symbolic_evidence import is_zero, proves
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.model_graph import graph_of
@@ -23,7 +24,9 @@ from symgauge.numeric import function_of, random_inputs, rank_with_gap
 from symgauge.parameter_vector import ParameterVector
 from symgauge.presets import preset
 from symgauge.symbolic.dimensions import gpt2_model, mha_biased
+from symgauge.symbolic.identities import d, d_k, d_v, matrix
 from symgauge.symbolic.instances import general_matrix
+from symgauge.symbolic.proof import prove_equal
 
 
 @checks("intro-5")
@@ -83,6 +86,21 @@ def record_float_hessians_on_condition(evidence: EvidenceLog) -> None:
         "at random points of the same losses there are fewer",
         figures={"zero eigenvalues": equal([n < e for n, e in zip(away, expected, strict=True)], [True, True])},
     )
+    a = Architecture(4, 2, 1, 2, context=3, **ALONE)
+    few, outputs = [], []
+    for batch in (1, 2):
+        roles, x, flat = random_parameters(a, 0), random_inputs(a, 0, batch=batch), ParameterVector.of(a)
+        loss = squared_loss(a, x, function_of(a, x)(roles))
+        few.append(hessian_nullity(loss, flat.join(roles)).dimension)
+        outputs.append(x.numel())  # the Hessian is JᵀJ there, with a row of J for each output
+    evidence.control(
+        "one training sequence or two, the same layer and an exact critical point: there are more",
+        figures={
+            "nullity": few,
+            "fewest": at_least(min(few), gauge_dimension(2, 1, 2) + 1),
+            "parameters less outputs": [len(flat.join(roles)) - n for n in outputs],
+        },
+    )
 
 
 @checks("sec5-5")
@@ -127,8 +145,8 @@ def test_degrees_of_freedom(evidence: EvidenceLog) -> None:
 def test_manifolds_of_critical_points(evidence: EvidenceLog) -> None:
     rng = Random(8)
     q, k = general_matrix(4, 2, rng), general_matrix(4, 2, rng)
-    loss, w_q, w_k = quadratic_loss(q * k.T + sp.zeros(4), 2)
-    symbols = [*w_q, *w_k]
+    loss, *factors = quadratic_loss(q * k.T + sp.zeros(4), 2)
+    symbols = [entry for factor in factors for entry in factor]
     gradient = sp.Matrix([loss.diff(s) for s in symbols])
 
     def at(left: sp.Matrix, right: sp.Matrix) -> sp.Matrix:
@@ -142,12 +160,30 @@ def test_manifolds_of_critical_points(evidence: EvidenceLog) -> None:
         cases=len(elements),
     )
     evidence.control("both factors moved by $A$", not is_zero(at(q * elements[0], k * elements[0])), kind="exact")
+    w_q, w_k, w_v, w_o = matrix("W_Q", d, d_k), matrix("W_K", d, d_k), matrix("W_V", d, d_v), matrix("W_O", d_v, d)
+    a, m, e, f = matrix("A", d_k, d_k), matrix("C", d_v, d_v), matrix("E", d, d), matrix("F", d, d)
+    evidence.proof(
+        r"for every size: $E = \partial L/\partial M$ and $F = \partial L/\partial N$ are the same along an orbit, so "
+        r"the "
+        r"gradients there are $G_QA^{-\top}$, $G_KA$, $G_VC^{-\top}$ and $C^\top G_O$, which vanish where those at "
+        r"$\theta$ do",
+        all(
+            proves(partial(prove_equal, *sides))
+            for sides in (
+                (e * (w_k * a.I.T), (e * w_k) * a.I.T),
+                (e.T * (w_q * a), (e.T * w_q) * a),
+                (f * (m.I * w_o).T, (f * w_o.T) * m.I.T),
+                ((w_v * m).T * f, m.T * (w_v.T * f)),
+            )
+        ),
+    )
     x, y, c = sp.symbols("x y c", positive=True)
     value = sp.Function("ℓ")(x * y)
     grad = sp.Matrix([value.diff(x), value.diff(y)])
     moved = grad.subs({x: c * x, y: y / c}, simultaneous=True).doit()
     evidence.proof(
-        r"for every loss $\ell(qk)$: $\nabla\ell(cq,k/c) = (\partial_q\ell/c,\ c\,\partial_k\ell)$, so critical points "
+        r"one head, $d = d_k = 1$, every loss $\ell(qk)$: $\nabla\ell(cq,k/c) = (\partial_q\ell/c,\ "
+        r"c\,\partial_k\ell)$, so critical points "
         r"go to critical points",
         is_zero(moved - sp.Matrix([grad[0] / c, grad[1] * c])),
     )

@@ -8,6 +8,7 @@ from itertools import permutations, product
 import torch
 from hypothesis import strategies as st
 
+from proofs_checks.support.attention_biases import record_more_with_biases
 from proofs_checks.support.census import census, describe
 from proofs_checks.support.exact_function import ExactFunction
 from proofs_checks.support.group_elements import ROLES, general_element
@@ -35,6 +36,8 @@ SIZES = ((4, 2, 1, 2), (6, 2, 3, 3), (7, 2, 3, 2), (5, 2, 2, 4), (5, 2, 4, 3), (
 @checks("thm-3.6", "abs-2")
 def test_maximality(evidence: EvidenceLog) -> None:
     record_counterexamples(evidence)
+    canonical = Architecture(4, 2, 1, 2, context=3, **ALONE)
+    record_more_with_biases(evidence, canonical, lambda a: a.heads * (a.d_k**2 + a.d_v**2))
     record_identity(evidence, "query_key", on="condition")
     record_identity(evidence, "value_output", on="condition")
     evidence.proof(

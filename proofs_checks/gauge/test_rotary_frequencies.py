@@ -5,10 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 
 import sympy as sp
+import torch
 from sympy.polys.polyerrors import NotAlgebraic
 
 from proofs_checks.gauge.shared_heads import (
     KEY,
+    OUTPUT,
     QUERY,
     ROTARY,
     group_element,
@@ -16,10 +18,12 @@ from proofs_checks.gauge.shared_heads import (
     shared,
 )
 from proofs_checks.support.algebra.commutant import commutant_basis
+from proofs_checks.support.attention_biases import record_more_with_biases
 from proofs_checks.support.census import census
-from proofs_checks.support.exact_function import ExactFunction
+from proofs_checks.support.exact_function import ExactFunction, Roles
 from proofs_checks.support.integer_matrices import unimodular
 from proofs_checks.support.rotary_commutant import FIRST, SECOND
+from proofs_checks.support.small_architectures import BIASED
 from proofs_checks.support.symbolic_evidence import record_identity
 from symgauge.accounting import account
 from symgauge.architecture import Architecture, Rotary
@@ -36,6 +40,7 @@ from symgauge.symbolic.tangent import random_attention
 def test_one_element_per_group(evidence: EvidenceLog) -> None:
     sector, blocks = "sec2-6", "App-D.1a"
     record_identity(evidence, "rotary_commutant", on="condition")
+    record_silent_head(evidence, shared((5, 2, 1, 2, 3), Rotary.standard(2)), sector)
     record_resplitting(evidence, shared((5, 2, 1, 2, 3), Rotary.standard(2)), sector)
     equal_planes = [m.to_Matrix() for m in commutant_basis([FIRST, FIRST])]
     mixing = [m for m in equal_planes if any(m[i, j] != 0 for i in range(4) for j in range(4) if i // 2 != j // 2)]
@@ -71,6 +76,21 @@ def test_one_element_per_group(evidence: EvidenceLog) -> None:
         figures={"query-key": equal(sectors, [a.groups * a.d_k for a in layers]), "heads": [a.heads for a in layers]},
         only=sector,
     )
+    turned = shared((5, 4, 2, 2, 3), Rotary.standard(2))
+    record_more_with_biases(evidence, turned, lambda a: a.groups * (a.d_k + a.d_v**2), blocks)
+    biased = account(turned.replace(**BIASED), seed=0)
+    parts = {f.name: f.new_directions for f in biased.families if f.new_directions}
+    evidence.exact(
+        r"with all four biases the query–key sector has $gd_k$ directions still, and values the rest",
+        on="condition",
+        figures={
+            "query-key": equal(parts["query-key"], turned.groups * turned.d_k),
+            "value-output": equal(parts["value-output"], turned.groups * turned.d_v**2),
+            "value-bias": equal(parts["value-bias"], turned.groups * turned.d_v),
+            "nullity": equal(biased.fibre.nullity, sum(parts.values())),
+        },
+        only=sector,
+    )
     a = layers[0]
     function = ExactFunction(a)
     evidence.exact(
@@ -89,6 +109,24 @@ def test_one_element_per_group(evidence: EvidenceLog) -> None:
     general, inverse = unimodular(a.d_k, 3)
     change = assert_changes(a, roles, {QUERY: roles[QUERY] @ general, KEY: roles[KEY] @ inverse.mT}, x)
     evidence.control("a general $A$ that commutes with no rotation", figures={"change": at_least(change, 1e-3)})
+
+
+def record_silent_head(evidence: EvidenceLog, a: Architecture, only: str) -> None:
+    """Queries of a head that writes nothing, and of one that writes."""
+    roles = random_parameters(a, 1)
+    silent = roles | {OUTPUT: roles[OUTPUT].index_fill(0, torch.tensor([0]), 0.0)}
+
+    def moved(r: Roles) -> Roles:
+        return {QUERY: r[QUERY] * torch.tensor([2.0, 1.0], dtype=torch.float64)[:, None, None]}
+
+    evidence.exact(
+        "queries of a head move only with keys",
+        not ExactFunction(a, silent).keeps(moved(silent)),
+        counterexample=r"$W_O^{(1)} = 0$: $2W_Q^{(1)}$ in place of $W_Q^{(1)}$ keeps the function, and A1–A6 do not "
+        r"mention $W_O$",
+        only=only,
+    )
+    evidence.control("where the head writes", not ExactFunction(a, roles).keeps(moved(roles)), kind="exact", only=only)
 
 
 @checks("App-D.2")

@@ -36,7 +36,8 @@ def test_router(evidence: EvidenceLog) -> None:
     record_identity(evidence, "value_output")
     record_identity(evidence, "shared_group")
     a = Architecture(5, 4, 2, 3, groups=2, context=2, **MIXTURE)
-    record_routing_of_relabelings(evidence, a, "cor-3.5")
+    for claim in ("cor-3.5", "abs-14"):
+        record_routing_of_relabelings(evidence, a, claim)
     function = ExactFunction(a, batch=200)
     evidence.exact(
         "a layer with routed experts: elements of determinant $-1$ keep its output over GF(p²), router and choice "

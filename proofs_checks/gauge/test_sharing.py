@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import partial
 from math import factorial
 
+import sympy as sp
 from hypothesis import strategies as st
 
+from proofs_checks.gauge.reported import TEXT
 from proofs_checks.gauge.shared_heads import (
     NO_BIAS,
     SIZES,
@@ -15,10 +17,12 @@ from proofs_checks.gauge.shared_heads import (
     shared,
 )
 from proofs_checks.support.algebra import group
+from proofs_checks.support.attention_biases import record_more_with_biases
 from proofs_checks.support.census import census
 from proofs_checks.support.exact_function import ExactFunction
+from proofs_checks.support.poles import prove_factors, prove_poles
 from proofs_checks.support.silent_head import nullity_with_a_silent_head
-from proofs_checks.support.symbolic_evidence import record_identity
+from proofs_checks.support.symbolic_evidence import proves, record_identity
 from symgauge import strategies as sg
 from symgauge.architecture import Architecture
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal, for_all
@@ -26,7 +30,10 @@ from symgauge.models.reference import ReferenceModel, random_parameters
 from symgauge.numeric import assert_changes, fibre_dimension_float, measure_invariance, random_inputs
 from symgauge.symbolic import lie_algebra as lie
 from symgauge.symbolic.dimensions import gqa
+from symgauge.symbolic.identities import d, d_k, d_v, matrix
+from symgauge.symbolic.proof import prove_equal
 from symgauge.symbolic.tangent import random_attention
+from symgauge.symbolic.words import Facts
 
 
 @checks("thm-3.2a", "thm-3.2b")
@@ -50,12 +57,29 @@ def test_continuous_part(evidence: EvidenceLog) -> None:
     )
     record_drawn_elements(evidence, acts)
     record_resplitting(evidence, shared((5, 2, 1, 2, 3)), exactly)
+    record_more_with_biases(
+        evidence, shared((5, 4, 2, 2, 3)), lambda a: gqa().at(g=a.groups, d_k=a.d_k, d_v=a.d_v), exactly
+    )
     found = census([shared(s) for s in SIZES], lambda a: gqa().at(g=a.groups, d_k=a.d_k, d_v=a.d_v))
     evidence.exact(
         r"exact nullity is $g(d_k^2+d_v^2)$, nothing unexplained",
         on="condition",
         figures=found.figures,
         cases=found.cases,
+        only=exactly,
+    )
+    w_k, left, b = matrix("W_K", d, d_k), matrix("Λ", d_k, d), matrix("B", d_k, d_k)
+    w_v, below, c = matrix("W_V", d, d_v), matrix("Λ_V", d_v, d), matrix("C", d_v, d_v)
+    evidence.proof(
+        r"for every size: poles give the multiset of $(M_i,N_i)$, whatever heads share; full-rank factors of one $M$ "
+        r"(one "
+        r"$N$) differ by one $A$ (one $C$); and $W_K^{(r)}$ and $W_V^{(r)}$ alone determine these ($\Lambda W_K = I$ "
+        r"gives $\Lambda(W_KB) = B$), so they are the same for all heads of a group",
+        prove_poles()
+        and prove_factors()
+        and proves(lambda: prove_equal(left * (w_k * b), b, Facts(equations=((left * w_k, sp.Identity(d_k)),))))
+        and proves(lambda: prove_equal(below * (w_v * c), c, Facts(equations=((below * w_v, sp.Identity(d_v)),)))),
+        on="condition",
         only=exactly,
     )
     point = random_attention(d=4, d_k=2, d_v=2, groups=(0, 0, 1))
@@ -119,6 +143,15 @@ def test_without_sharing(evidence: EvidenceLog) -> None:
     evidence.audit(
         "order of the discrete part at $g = h = 2, 3, 4$: $S_h\\times S_g$ of Theorem 3.2, $S_h$ of Theorem 3.6",
         figures={"orders": equal(orders, [factorial(h) for h in numbers])},
+    )
+    assumed, supposed = (
+        TEXT.quote("no weight sharing"),
+        TEXT.quote("with each group r sharing"),
+    )
+    evidence.audit(
+        "A1, which is assumed, allows what the theorem supposes",
+        not ("no weight sharing" in assumed and "sharing" in supposed),
+        figures={"A1": assumed, "Theorem 3.2": supposed},
     )
     evidence.control("for one head both have order 1", factorial(1) * factorial(1) == factorial(1), kind="audit")
     counted = [sum(1 for _ in group.stabiliser(range(h))) for h in numbers]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 
 import sympy as sp
 
@@ -26,13 +27,21 @@ from symgauge.symbolic.words import Facts
 def test_query_key_freedom_is_the_commutant(evidence: EvidenceLog) -> None:
     record_identity(evidence, "rotary_commutant")
     a, b, r = matrix("A", d_k, d_k), matrix("B", d_k, d_k), matrix("R", d_k, d_k)
-    word = a * r * b.T * a
-    by_zero = Facts(equations=((b.T * a, sp.Identity(d_k)),))  # p = 0: A Bᵀ = I, so Bᵀ A = I
-    by_position = Facts(equations=((a * r * b.T, r),))
+    # At distance 0 a token meets itself alone, which shows no more than the symmetric part of a score's matrix.
+    x, eye = matrix("X", d_k, d_k), sp.Identity(d_k)
+    first, second = a * r * r * b.T * x, r * a * r * b.T * x
+    turn_back = r.T * a * r * b.T
+    inverse = Facts(equations=((r * b.T * x, eye),))
+    one, two = Facts(equations=((a * r * b.T, r),), orthogonal=(r,)), Facts(equations=((a * r * r * b.T, r * r),))
+    commuting = Facts(equations=((a * r, r * a),), orthogonal=(r,))
+    steps = (
+        (first, r * r * x, two), (second, r * r * x, one), (first, a * r, inverse), (second, r * a, inverse),
+        (turn_back, eye, one), (turn_back, a * b.T, commuting),
+    )  # fmt: skip
     evidence.proof(
-        r"conversely, for every size: $AR_pB^\top = R_p$ for all $p$ gives $B = A^{-\top}$ at $p = 0$, then $AR_p "
-        r"= R_pA$",
-        proves(lambda: prove_equal(word, a * r, by_zero)) and proves(lambda: prove_equal(word, r * a, by_position)),
+        r"conversely, for every size, from tokens at distances 1 and 2: $ARB^\top = R$ and $AR^2B^\top = R^2$ give "
+        r"$AR\,(RB^\top) = R^2 = RA\,(RB^\top)$, so $AR = RA$, and then $AB^\top = I$",
+        all(proves(partial(prove_equal, *step)) for step in steps),
     )
     point, found = kernel_with_rotations([FIRST, SECOND])
     evidence.exact(
@@ -131,7 +140,7 @@ def test_one_rotation_for_all_rows(evidence: EvidenceLog) -> None:
         "row-wise rotations change the score, through $R_tR_s^\\top$ alone",
         not is_zero((x_t * r_t) * (x_t * r_s).T - x_t * x_t.T)
         and is_zero((x_t * r_t) * (x_t * r_s).T - x_t * (r_t * r_s.T) * x_t.T),
-        on="correction",
+        on="condition",
     )
     evidence.control(
         "a matrix that is no rotation does not drop out, by the same proof",
@@ -140,8 +149,10 @@ def test_one_rotation_for_all_rows(evidence: EvidenceLog) -> None:
     )
     point = random_attention(d=4, d_k=2, d_v=3, groups=(0, 1))
     unrestricted = first_order_kernel(point).dimension
+    _, turned = kernel_with_rotations([FIRST])
     evidence.exact(
-        "without row-wise rotations the kernel is that of $GL(d_k)$",
-        figures={"kernel": equal(unrestricted, 2 * (4 + 9))},
-        on="correction",
+        r"exact first-order kernel of two heads, $d_k = 2$, $d_v = 3$: with a rotation for each row that of "
+        r"$\mathcal C_{RoPE}$, as (5) has it; without them that of $GL(d_k)$",
+        figures={"row by row": equal(turned.kernel.dimension, 2 * (2 + 9)), "none": equal(unrestricted, 2 * (4 + 9))},
+        on="condition",
     )

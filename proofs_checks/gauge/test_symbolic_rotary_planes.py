@@ -14,14 +14,16 @@ from proofs_checks.support.algebra.commutant import (
     rope_commutant_dimension,
     rotation_matrix,
 )
+from proofs_checks.support.attention_biases import record_more_with_biases
 from proofs_checks.support.rotary_commutant import (
     FIRST,
     SECOND,
     record_standard_frequencies,
     record_standard_rotary_commutant,
 )
+from proofs_checks.support.small_architectures import ALONE
 from proofs_checks.support.symbolic_evidence import is_zero, proves
-from symgauge.architecture import Rotary
+from symgauge.architecture import Architecture, Rotary
 from symgauge.claims import EvidenceLog, at_least, checks, equal
 from symgauge.symbolic.identities import matrix
 from symgauge.symbolic.proof import prove_equal
@@ -43,6 +45,8 @@ def test_commutant_of_all_planes(evidence: EvidenceLog) -> None:
         counterexample=r"two planes with the same rotation $(3/5, 4/5)$: dimension 8",
         cases=len(fails),
     )
+    turned = Architecture(5, 2, 2, 3, context=3, rotary=Rotary.standard(2), **ALONE)
+    record_more_with_biases(evidence, turned, lambda a: a.heads * (a.d_k + a.d_v**2))
     evidence.exact(
         "the commutant solved exactly at distinct angles, both layouts",
         all(len(commutant_basis([FIRST, SECOND], layout=layout)) == 4 for layout in ("interleaved", "rotate_half"))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from proofs_checks.support.census import census
+from proofs_checks.support.census import census, describe
 from proofs_checks.support.explicit_attention import same, scalar
 from proofs_checks.support.small_architectures import ALONE, BIASED
 from proofs_checks.support.symbolic_evidence import record_identity
 from symgauge.architecture import Architecture
-from symgauge.claims import EvidenceLog
+from symgauge.claims import EvidenceLog, equal
+
+Formula = Callable[[Architecture], int]
+Only = str | tuple[str, ...]
 
 NO_BIASES: dict[str, Any] = {}
 SIZES = ((4, 2, 3, 1), (5, 2, 3, 4), (5, 3, 2, 4))  # d, h, d_k, d_v
@@ -43,3 +47,25 @@ def _bias_free(a: Architecture) -> int:
 
 def _with_biases(a: Architecture) -> int:
     return a.heads * (a.d_k**2 + a.d_v**2 + a.d_k + a.d_v)
+
+
+def record_more_with_biases(evidence: EvidenceLog, a: Architecture, claimed: Formula, only: Only = ()) -> None:
+    """A layer whose four biases move along with the group: its exact fibre is larger than the group's orbits."""
+    found, plain = (census([layer], claimed).accounts[0].fibre for layer in (a.replace(**BIASED), a))
+    more = "$b_V$ can be shifted against $b_O$"
+    if a.rotary is None:
+        more = "$b_K$ is free and " + more
+    evidence.exact(
+        "with biases that transform covariantly (A3) the fibre has no further direction",
+        found.nullity == claimed(a),
+        counterexample=f"{describe(a)}, all four biases, general parameters: exact nullity {found.nullity}, where "
+        f"{claimed(a)} are claimed; {more}",
+        figures={"nullity": found.nullity, "claimed": claimed(a)},
+        only=only,
+    )
+    evidence.control(
+        "the same layer without biases has none",
+        kind="exact",
+        figures={"nullity": equal(plain.nullity, claimed(a))},
+        only=only,
+    )
