@@ -7,18 +7,31 @@ from the other.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import torch
 from torch import Tensor
 
+from symgauge.accounting import account
 from symgauge.architecture import Architecture
+from symgauge.arithmetic.primes import DEFAULT_PRIMES
+from symgauge.exact.dimension import dimension
 from symgauge.models.reference import random_parameters
 from symgauge.numeric import function_of
 from symgauge.numeric.error_model import allowed_error, longest_sum, relative_error, sensitivity
+from symgauge.subjects import subject_of
 from symgauge.symmetries.base import Output
 
 EPSILON = torch.finfo(torch.float64).eps
 VISIBLE = 1e-3
+accounted = partial(account, primes=DEFAULT_PRIMES[:1])
+"""By one prime: whether two agree is asked in tests/exact, and takes as long again."""
+
+
+def nullity(a: Architecture, seed: int = 0) -> int:
+    """The exact dimension of the fibre, by one prime."""
+    subject = subject_of(a, seed=seed)
+    return dimension(subject.module, subject.inputs, seed=seed, primes=DEFAULT_PRIMES[:1]).nullity
 
 
 def point(a: Architecture) -> dict[str, Tensor]:

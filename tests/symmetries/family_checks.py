@@ -5,13 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from symgauge.accounting import account
 from symgauge.architecture import Architecture
 from symgauge.model_graph import graph_of
 from symgauge.symmetries import DiscreteSymmetry, Symmetry, degenerate_cases, dimension
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Output
-from tests.symmetries.evidence import VISIBLE, difference, inputs, point, rounding
+from tests.symmetries.evidence import VISIBLE, accounted, difference, inputs, point, rounding
 
 
 def check_invariance(a: Architecture, family: Symmetry, output: Output = "logits") -> None:
@@ -90,7 +89,7 @@ def check_dimension(a: Architecture, family: Symmetry) -> None:
 def check_kernel(a: Architecture, family: Symmetry, output: Output = "logits") -> None:
     """In exact arithmetic the family's generators lie in the kernel, give as many directions as its formula says beside
     the families before it, and all families together span the kernel."""
-    found = account(a, output=output, discover=False)
+    found = accounted(a, output=output, discover=False)
     share = next(share for share in found.families if share.name == family.name)
     assert share.violations == 0
     assert share.new_directions == s.evaluate(family.dimension(a), a)

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from symgauge.accounting import account
 from symgauge.architecture import Architecture
 from symgauge.symmetries import dimension, families
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.base import Output
 from tests.symmetries import cases as c
+from tests.symmetries.evidence import accounted
 
 SMALL: dict[str, Any] = {
     "d_model": 4, "heads": 2, "groups": 2, "d_k": 2, "d_v": 3, "d_ff": 5, "layers": 1, "vocabulary": 17, "context": 3,
@@ -70,7 +70,7 @@ CASES: list[tuple[str, dict[str, Any], Output]] = [
 @pytest.mark.parametrize(("name", "fields", "output"), CASES, ids=[name for name, _, _ in CASES])
 def test_nothing_is_unexplained(name: str, fields: dict[str, Any], output: Output) -> None:
     a = Architecture(**fields, name=name)
-    result = account(a, output=output)
+    result = accounted(a, output=output)
     assert result.decided
     assert result.unexplained == 0, dict(result.tensors)
     assert result.fibre.nullity == s.evaluate(dimension(a, output), a)

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from symgauge.accounting import account
 from symgauge.architecture import Architecture, Experts, Latent, Rotary
 from symgauge.presets import preset, presets, scaled_down
 from symgauge.symmetries import degenerate_cases, dimension
@@ -15,6 +14,7 @@ from symgauge.symmetries.degenerate import DegenerateCase
 from symgauge.symmetries.examples import BLOCK
 from symgauge.symmetries.group import every_degenerate_case
 from tests.symmetries.cases import BIASES, LAYER, RMS
+from tests.symmetries.evidence import accounted, nullity
 
 CASES = list(every_degenerate_case())
 
@@ -24,8 +24,8 @@ def test_the_formula_is_off_in_the_case_and_right_beside_it(case: DegenerateCase
     inside, outside = case.example, case.beside
     assert case.reason in degenerate_cases(inside)
     assert degenerate_cases(outside) == []
-    assert account(inside, seed=case.seed).fibre.nullity != s.evaluate(dimension(inside), inside)
-    beside = account(outside, seed=case.seed)
+    assert nullity(inside, case.seed) != s.evaluate(dimension(inside), inside)
+    beside = accounted(outside, seed=case.seed)
     assert beside.complete
     assert beside.fibre.nullity == s.evaluate(dimension(outside), outside)
 
@@ -51,7 +51,7 @@ def test_tokens_that_a_parallel_first_layer_lacks(d: int, d_ff: int, vocabulary:
     Each token fixes d − 1 of them (its row may move along its own direction and along **1**).
     """
     a = neox(d, d_ff, vocabulary)
-    result = account(a)
+    result = accounted(a)
     assert result.decided
     assert result.unexplained == max(0, d**2 - 1 + d_ff * (2 * d - 1) - (d - 1) * vocabulary)
     assert bool(degenerate_cases(a)) == (result.unexplained > 0)
@@ -83,7 +83,7 @@ def mla(vocabulary: int, query: int, key_value: int, **sizes: int) -> Architectu
 def test_tokens_that_a_first_latent_norm_lacks(vocabulary: int) -> None:
     """A quadratic form of the latent and a scale that change no token's norm: q (q + 1) / 2 + 1 numbers, q = 4."""
     a = mla(vocabulary, query=4, key_value=3)
-    result = account(a)
+    result = accounted(a)
     assert result.unexplained == max(0, 11 - vocabulary)
     assert bool(degenerate_cases(a)) == (result.unexplained > 0)
 
@@ -106,7 +106,7 @@ def test_one_token_more_than_channels(vocabulary: int, fields: dict[str, Any], m
     biases = {"query_bias": True, "key_bias": True, "value_bias": True}
     sizes = {"d_v": 3, "d_ff": 3, "vocabulary": vocabulary, "context": 4, "rotary": Rotary.standard(2)}
     a = Architecture(4, 2, 2, **{"activation": "silu", "gated": True, **sizes, **biases, **RMS, **fields})
-    assert account(a).unexplained == more
+    assert accounted(a).unexplained == more
     assert bool(degenerate_cases(a)) == (more > 0)
 
 
@@ -115,7 +115,7 @@ def test_levels_that_cancel_between_layers(fields: dict[str, Any]) -> None:
     """The first layer's values add a multiple of **1**, the next's take it away: nothing is left unexplained."""
     sizes = {"layers": 2, "d_ff": 2, "context": 4, "value_bias": True}
     a = Architecture(4, 2, 2, **{"d_v": 3, **sizes, **LAYER, "final_norm": False, **fields})
-    found = account(a)
+    found = accounted(a)
     assert found.complete
     level = {each.name: each.new_directions for each in found.families}.get("value-mean-shift", 0)
     assert level == (0 if a.d_v == 1 else a.layers if a.ff_bias else a.layers - 1)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from symgauge.accounting import account
 from symgauge.architecture import Architecture, Experts, Latent, Rotary
 from symgauge.symmetries import degenerate_cases, dimension
 from symgauge.symmetries import symbols as s
+from tests.symmetries.evidence import nullity
 
 TURNING = Rotary((Fraction(1, 7),))
 QKV: dict[str, Any] = dict.fromkeys(("query_bias", "key_bias", "value_bias"), True)
@@ -301,4 +301,4 @@ def test_a_condition_holds_where_the_formula_is_off(name: str) -> None:
     found = [why for why in degenerate_cases(a) if "expert" not in why and "may be on" not in why]
     assert len(found) == bool(reason)
     assert all(reason in why for why in found)
-    assert (account(a).fibre.nullity != s.evaluate(dimension(a), a)) == bool(reason)
+    assert (nullity(a) != s.evaluate(dimension(a), a)) == bool(reason)

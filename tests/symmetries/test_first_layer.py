@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import pytest
 
-from symgauge.accounting import account
 from symgauge.full_size import full_size
 from symgauge.presets import preset, presets
 from symgauge.symmetries.first_layer import surplus, surpluses
+from tests.symmetries.evidence import accounted
 from tests.symmetries.test_degenerate_cases import mla, neox
 
 
 @pytest.mark.parametrize(("vocabulary", "query", "key_value"), [(9, 4, 4), (8, 3, 4), (11, 4, 3)])
 def test_both_latents(vocabulary: int, query: int, key_value: int) -> None:
     a = mla(vocabulary, query, key_value)
-    assert account(a).unexplained == surplus(a)
+    assert accounted(a).unexplained == surplus(a)
 
 
 @pytest.mark.parametrize("vocabulary", [6, 12])
 def test_parallel_network(vocabulary: int) -> None:
     a = neox(4, 2, vocabulary)
-    assert account(a).unexplained == surplus(a) == max(0, 29 - 3 * vocabulary)
+    assert accounted(a).unexplained == surplus(a) == max(0, 29 - 3 * vocabulary)
 
 
 def test_a_position_table_shows_more_than_one_vector_per_token() -> None:
     a = neox(4, 2, 6).replace(position_table=True)
     assert surpluses(a) == []
-    assert account(a).unexplained == 0
+    assert accounted(a).unexplained == 0
 
 
 def test_published_models_that_have_it() -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from symgauge.accounting import account
 from symgauge.symmetries import Symmetry, catalogue, dimension, symbols, table
 from symgauge.symmetries.catalogue.neuron_rescaling import GatedRescale
 from symgauge.symmetries.examples import RMS
 from symgauge.symmetries.finding import continuous_families
+from tests.symmetries.evidence import accounted
 from tests.symmetries.family_checks import (
     check_dimension,
     check_each_role_counts,
@@ -25,7 +25,6 @@ TOY = """
 from symgauge.symmetries import Site, Symmetry, symbols
 from symgauge.symmetries.elements import factors
 from symgauge.symmetries.examples import RMS
-
 
 class Toy(Symmetry):
     name = "toy-rescale"
@@ -76,7 +75,7 @@ def test_one_that_changes_the_function_is_caught(add: Callable[[str], Symmetry])
         check_invariance(toy.example, toy)
     with pytest.raises(AssertionError):
         check_kernel(toy.example, toy)
-    found = account(toy.example, discover=False)
+    found = accounted(toy.example, discover=False)
     assert {share.name: share.violations for share in found.families if share.violations} == {
         "toy-rescale": toy.example.d_ff
     }

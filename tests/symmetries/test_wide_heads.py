@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from symgauge.accounting import account
 from symgauge.architecture import Architecture, Rotary
 from symgauge.symmetries import degenerate_cases, dimension
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.seen import beyond_bases
+from tests.symmetries.evidence import accounted, nullity
 from tests.symmetries.test_degenerate_cases import mla
 
 ALONE: dict[str, Any] = {"context": 4, "residual": False}
@@ -43,7 +43,7 @@ def test_what_a_product_leaves_free(m: int, n: int, k: int, more: int) -> None:
     ids=["values of a latent", "keys of a latent", "shared values", "an offset", "a value bias", "unrotated channels"],
 )
 def test_empty_channels(a: Architecture, directions: int) -> None:
-    found = account(a)
+    found = accounted(a)
     assert found.complete
     assert {family.name: family.new_directions for family in found.families}["empty-channels"] == directions
     assert degenerate_cases(a) == []
@@ -53,7 +53,7 @@ def test_empty_channels(a: Architecture, directions: int) -> None:
 @pytest.mark.parametrize("fields", [{"d_k": 3}, {"d_k": 5}, {"d_v": 3}, {"d_v": 5}, {"d_k": 4, "d_v": 4, **QKVO}])
 def test_a_direction_that_a_bias_or_a_norm_gives_is_not_counted_again(fields: dict[str, Any], norm: str) -> None:
     a = Architecture(2, 2, **{"d_k": 2, "d_v": 2, "context": 4, "norm": norm, "key_bias": True, **fields})
-    found = account(a)
+    found = accounted(a)
     assert found.complete
     assert found.fibre.nullity == s.evaluate(dimension(a), a)
 
@@ -61,7 +61,7 @@ def test_a_direction_that_a_bias_or_a_norm_gives_is_not_counted_again(fields: di
 def test_keys_wider_than_the_stream_with_a_bias() -> None:
     """d = 2, d_k = 3 and a key bias: 15 directions."""
     a = Architecture(2, 1, 3, 2, key_bias=True, **ALONE)
-    assert account(a).fibre.nullity == s.evaluate(dimension(a), a)
+    assert nullity(a) == s.evaluate(dimension(a), a)
 
 
 def test_turns_of_opposite_sign_are_one_class() -> None:
@@ -69,4 +69,4 @@ def test_turns_of_opposite_sign_are_one_class() -> None:
     a = Architecture(4, 2, 4, 2, rotary=Rotary((0.23, -0.23)), **ALONE)
     assert a.rotary is not None
     assert a.rotary.commutant_dimension == 8
-    assert account(a).complete
+    assert accounted(a).complete

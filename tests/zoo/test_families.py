@@ -12,7 +12,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from symgauge.accounting import account
 from symgauge.errors import UnsupportedModel
 from symgauge.full_size import full_size
 from symgauge.layout import Layout, Slot, flatten
@@ -23,6 +22,7 @@ from symgauge.symmetries.symbols import evaluate, layer_of
 from symgauge.zoo import families, model_types
 from tests.models.agreement import AGREES, distance
 from tests.models.published import CONFIGS, MODELS, OTHERS
+from tests.symmetries.evidence import accounted
 
 NAMES = model_types()
 VARIANTS = [(name, case) for name, family in families().items() for case in family.cases.variants]
@@ -103,7 +103,7 @@ def test_fields_that_would_change_the_symmetries_are_refused(
 @pytest.mark.parametrize(("model_type", "layers", "fields"), ACCOUNTED, ids=_short)
 def test_nothing_is_unexplained(model_type: str, layers: int, fields: dict[str, Any]) -> None:
     """Activations are smooth here: what ReLU leaves free depends on the point."""
-    found = account(tiny(model_type, layers, **fields))
+    found = accounted(tiny(model_type, layers, **fields))
     assert found.decided
     assert found.unexplained == 0, dict(found.tensors)
     assert found.fibre.nullity == evaluate(dimension(found.architecture), found.architecture)
