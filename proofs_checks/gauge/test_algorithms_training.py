@@ -46,6 +46,15 @@ def test_independent_training(evidence: EvidenceLog) -> None:
         counterexample=r"$d = 1$, training sequences of one token: the loss does not depend on $W_Q$, $W_K$, so "
         r"training leaves "
         r"them at their initial values, $(1,1)$ and $(1,2)$; both models fit exactly, and $W_QW_K = 1$ and $2$ differ",
+        only="sec7.4-a",
+    )
+    near = sp.Symbol("epsilon", positive=True)
+    evidence.exact(
+        "two models of similar functions lie on one orbit",
+        sp.simplify((1 + near) - 1) == 0,
+        counterexample=r"one head, $W_O = I$ and $(1+\epsilon)I$, the other weights equal: outputs differ by "
+        r"$\epsilon$ times themselves, and $W_VW_O$, which is the same along an orbit, by $\epsilon W_V\ne0$",
+        only="prop-E.10d",
     )
     found = trained()
     apart, condition = 0.0, True
