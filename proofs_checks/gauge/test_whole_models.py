@@ -143,7 +143,8 @@ def record_sizes(
 ) -> None:
     """The formula is the sum of the known families wherever the condition holds, and not wherever ``meets`` fails."""
     fields, rotary = drawn_ones[0], drawn_ones[0].rotary is not None
-    inside, outside = [], []
+    inside: list[Architecture] = []
+    outside: list[Architecture] = []
     rng = Random(0)
     while len(inside) < SIZES:
         k, groups = rng.randint(1, 7), rng.randint(1, 3)
