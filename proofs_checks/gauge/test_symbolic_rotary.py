@@ -101,8 +101,9 @@ def test_schur_argument(evidence: EvidenceLog) -> None:
     linear = sp.solve(list(general * quarter - quarter * general), [c, e], dict=True)
     image = general.subs(linear[0]) * sp.Matrix([x, y])
     evidence.proof(
-        r"a real map that commutes with $R(\pi/2)$, which is multiplication by $i$, is linear over $\mathbb C$, so on a "
-        r"complex line it is multiplication by its value at 1, $a-ib$; every such map commutes with all rotations",
+        r"a real map that commutes with $R(\pi/2)$, which is multiplication by $i$, is linear over $\mathbb C$, so "
+        r"on a complex line it is multiplication by its value at 1, $a-ib$; every such map commutes with all "
+        r"rotations",
         linear == [{c: -b, e: a}]
         and sp.expand(image[0] + sp.I * image[1] - (a - sp.I * b) * (x + sp.I * y)) == 0
         and is_zero(sp.expand(general.subs(linear[0]) * rotation - rotation * general.subs(linear[0]))),
