@@ -124,6 +124,7 @@ SYMBOLS: Mapping[str, Mapping[str, str]] = {
         "A_i": {
             "output of a head": r"The scaled dot-product attention for head i is $$A_i(X) =",
             "element of GL(d_k)": r"consists of transformations parametrized by $(A_i, C_i) \in",
+            "block of two rows of such an element": r"where each $A_i \in GL(2)$ has off-diagonal terms",
         },
         "σ": {
             "permutation of heads": r"permutations $\sigma \in S_h$",

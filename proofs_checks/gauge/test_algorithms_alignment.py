@@ -199,6 +199,7 @@ def test_function_distance(evidence: EvidenceLog) -> None:
 
 @checks("prop-E.10b")
 def test_average_near_orbit(evidence: EvidenceLog) -> None:
+    # On the orbit (a e_1, e_2/a) distances are those of the scalars (a, 1/a); W_V and W_O are at their best already.
     s = sp.Symbol("s", real=True)  # s = a + 1/a, of size at least 2; both objectives are parabolas in s
     align_objective = sp.expand(
         squared_distance((1, 1), (10, 10)) - (2 - 20 * (a + 1 / a) + 100 * ((a + 1 / a) ** 2 - 2))
@@ -212,10 +213,10 @@ def test_average_near_orbit(evidence: EvidenceLog) -> None:
     evidence.exact(
         "two layers whose functions differ by less than $2\\epsilon$ have their average near the orbit",
         not (as_parabola and bool(nearest > 25)),
-        counterexample=r"$h = d_k = 1$, $d = d_v = 2$, $(W_Q,W_K,W_V,W_O) = (e_1,e_2,\epsilon I,I)$ and "
-        r"$(10e_1,10e_2,\epsilon I,I)$: outputs differ by at most $\epsilon$ times the spread of the inputs; the best "
-        r"$A$ is $\pm1$, the average $(\frac{11}2e_1,\frac{11}2e_2,\epsilon I,I)$ lies "
-        r"$\frac{\sqrt{113}}2\approx5.3$ from the orbit of $W_QW_K^\top = e_1e_2^\top$, for every $\epsilon$",
+        counterexample=r"$d = d_v = 2$, $h = d_k = 1$, $(W_Q,W_K,W_V,W_O) = (e_1,e_2,\epsilon I,I)$ and $(10e_1,10e_2,"
+        r"\epsilon I,I)$: outputs differ by at most $\epsilon$ times the spread of the inputs; the best $g$ is 1, the "
+        r"average $(\frac{11}2e_1,\frac{11}2e_2,\epsilon I,I)$ lies $\frac{\sqrt{113}}2\approx5.3$ from the orbit "
+        r"$(ae_1,e_2/a)$, for every $\epsilon$",
         figures={"squared distance of the two": str(best), "of the average to the orbit": str(nearest)},
     )
     first, second = (matrix(name, d, d_k) for name in ("W", "V"))

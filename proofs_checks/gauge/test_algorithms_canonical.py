@@ -157,7 +157,7 @@ def _sums(p: AttentionParameters) -> torch.Tensor:
 
 @checks("E.9-rope")
 def test_rotary_models(evidence: EvidenceLog) -> None:
-    w_q, w_k = sp.eye(2), sp.diag(4, 1)
+    w_q, w_k = sp.Matrix.vstack(sp.eye(2), sp.zeros(2)), sp.Matrix.vstack(sp.zeros(2), sp.diag(4, 1))
     a = sp.diag(2, 1)  # T^½ for these: T = diag(4, 1)
     rotation = sp.Matrix([[3, 4], [-4, 3]]) / 5
     is_balance = is_zero((w_q * a).T * (w_q * a) - (w_k * a.inv()).T * (w_k * a.inv()))
@@ -165,11 +165,22 @@ def test_rotary_models(evidence: EvidenceLog) -> None:
     evidence.exact(
         "the balancing transformation keeps the scores between different positions",
         not is_balance or is_zero(before - after),
-        counterexample=r"$d = d_k = 2$, $W_Q = I$, $W_K = \mathrm{diag}(4,1)$, rotation "
-        r"$\frac15\begin{pmatrix}3&4\\-4&3\end{pmatrix}$: $A = \mathrm{diag}(2,1)$ balances, and $W_QRW_K^\top$ "
-        r"goes from "
+        counterexample=r"$d = 4$, $d_k = 2$, $W_Q = (I; 0)$, $W_K = (0; \mathrm{diag}(4,1))$, rotation "
+        r"$\frac15\begin{pmatrix}3&4\\-4&3\end{pmatrix}$: $A = \mathrm{diag}(2,1)$ balances, and the upper right block "
+        r"of $W_QRW_K^\top$ goes from "
         r"$\frac15\begin{pmatrix}12&4\\-16&3\end{pmatrix}$ to $\frac15\begin{pmatrix}12&8\\-8&3\end{pmatrix}$",
-        figures={"before": str((5 * before).tolist()), "after": str((5 * after).tolist())},
+        figures={"before": str((5 * before[:2, 2:]).tolist()), "after": str((5 * after[:2, 2:]).tolist())},
+    )
+    x, y = sp.symbols("x y", real=True)
+    inside = sp.Matrix([[x, y], [-y, x]])  # the commutant
+    query, key = (w_q * inside).T * (w_q * inside), (w_k * inside.inv().T).T * (w_k * inside.inv().T)
+    spread = [sp.simplify((m.trace() ** 2 - 4 * m.det()) * (x**2 + y**2) ** 2) for m in (query, key)]
+    evidence.exact(
+        "some element of the commutant balances these",
+        spread[0] == spread[1],
+        counterexample=r"the same weights: for $A = xI+yJ$, $r^2 = x^2+y^2$, the Gram matrix of the queries is $r^2I$, "
+        r"and that of the keys has the eigenvalues $16/r^2$ and $1/r^2$",
+        figures={"squared differences of eigenvalues, times r^4": [str(m) for m in spread]},
     )
     worst, plane, cases = 0.0, 0.0, 0
     for layer, seed in drawn_layers(*ABSOLUTE, "rotary"):

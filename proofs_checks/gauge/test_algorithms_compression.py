@@ -12,7 +12,7 @@ from proofs_checks.support.attention_layers import drawn_layers, relative_change
 from proofs_checks.support.symbolic_evidence import is_zero, proves
 from symgauge.algorithms import apply, canonicalize, compress, expand, group_dimension, random_element
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
-from symgauge.symbolic.identities import d, d_k, matrix
+from symgauge.symbolic.identities import d, d_k, d_v, matrix
 from symgauge.symbolic.instances import general_matrix, orthogonal, reflection, small_rational
 from symgauge.symbolic.lie_algebra import matrix_units
 from symgauge.symbolic.proof import prove_equal
@@ -141,6 +141,12 @@ def test_lossless_compression(evidence: EvidenceLog) -> None:
     evidence.control("as many entries set to zero instead", figures={"change of outputs": at_least(weakest, 1e-3)})
 
 
+def rank_along_orbit(width: int, rank: int, *, transposed: bool = True, block: sp.Matrix | None = None) -> int:
+    """Rank of a block's derivative along the orbit: B Xᵀ of a key, B Y of a value, over all X or Y."""
+    block = general_matrix(width, rank, Random(rank))[:rank, :] if block is None else block
+    return sp.Matrix([list(block * (unit.T if transposed else unit)) for unit in matrix_units(rank)]).rank()
+
+
 @checks("def-E.6")
 def test_gauge_slice(evidence: EvidenceLog) -> None:
     key = sp.Matrix([0, 1])
@@ -178,19 +184,34 @@ def test_gauge_slice(evidence: EvidenceLog) -> None:
         and proves(lambda: prove_equal(matrix("W_Q", d, d_k) * b.T * (w_k * b.I).T, matrix("W_Q", d, d_k) * w_k.T)),
         on="condition",
     )
-    equations = [k * k for _, k in SIZES]
-    ranks = []
-    for width, rank in SIZES:
-        block = general_matrix(width, rank, Random(rank))[:rank, :]
-        units = matrix_units(rank)
-        ranks.append(sp.Matrix([list(block * unit.T) for unit in units]).rank())
-    evidence.exact(
-        r"rank of $\Psi$ along the orbit, per head: all of $d_k^2$",
+    block, c = matrix("B", d_v, d_v), matrix("C", d_v, d_v)
+    evidence.proof(
+        r"for every size: $C = B^{-1}$ with $B$ the block of $W_V$ gives $BC = I$ and keeps $W_VW_O$; if the block is "
+        r"$I$ before and after, $C = I$",
+        proves(lambda: prove_equal(block * block.I, sp.Identity(d_v)))
+        and proves(lambda: prove_equal(matrix("W_V", d, d_v) * c * (c.I * matrix("W_O", d_v, d)), matrix("W_V", d, d_v)
+                                       * matrix("W_O", d_v, d)))
+        and proves(lambda: prove_equal(block.I * (block * c), c)),
         on="condition",
-        figures={"ranks": equal(ranks, equations)},
+    )  # fmt: skip
+    ranks = [(rank_along_orbit(w, k), rank_along_orbit(w, w - k, transposed=False)) for w, k in SIZES]
+    evidence.exact(
+        r"rank of $\Psi$ along the orbit, per head: $d_k^2$ and $d_v^2$, all of $\dim G_{\max}$",
+        on="condition",
+        figures={"ranks": equal(ranks, [(k * k, (w - k) ** 2) for w, k in SIZES])},
         cases=len(SIZES),
     )
-    evidence.control("a singular block", (sp.Matrix([[1, 2], [2, 4]])).rank() < 2, kind="exact")
+    evidence.control(
+        "a singular block, by the same count",
+        kind="exact",
+        figures={"rank": at_most(rank_along_orbit(3, 2, block=sp.Matrix([[1, 2], [2, 4]])), 3)},
+    )
+    first, second = (with_unit_block(*(general_matrix(4, 2, Random(s)) for s in (s, s + 1))) for s in (20, 30))
+    evidence.exact(
+        r"two heads of which both blocks are $I$: $\Psi = 0$ in either order, at different points",
+        first != second and all(head[1][:2, :] == sp.eye(2) for head in (second, first)),
+        on="condition",
+    )
 
 
 @checks("sec9-1")

@@ -92,7 +92,7 @@ def test_natural_gradient(evidence: EvidenceLog) -> None:
         kind="exact",
     )
     sizes = ((4, 2, 2, 3), (5, 2, 3, 2), (5, 3, 1, 2))
-    dimensions, gaps = [], []
+    dimensions, gaps, seen_by_softmax = [], [], []
     for seed, (d, h, d_k, d_v) in enumerate(sizes):
         a = Architecture(d_model=d, heads=h, d_k=d_k, d_v=d_v, context=4, **ALONE)
         roles = random_parameters(a, seed)
@@ -100,16 +100,29 @@ def test_natural_gradient(evidence: EvidenceLog) -> None:
         found = rank_with_gap(jacobian)
         dimensions.append(jacobian.shape[1] - found.rank)
         gaps.append(found.gap)
+        outputs = jacobian.unflatten(0, (-1, d))
+        centred = (outputs - outputs.mean(1, keepdim=True)).flatten(0, 1)
+        seen_by_softmax.append(jacobian.shape[1] - rank_with_gap(centred).rank)
     evidence.numeric(
-        r"nullity of $F = J^\top J$ for bias-free attention, from the singular values of $J$: $h(d_k^2+d_v^2)$, so "
-        r"$F$ is "
-        r"definite across the orbits",
+        r"nullity of $F = J^\top J$ (normal law around the outputs, random inputs of four tokens) for bias-free "
+        r"attention, from the singular values of $J$: $h(d_k^2+d_v^2)$, so $F$ is definite across the orbits",
         on="condition",
         figures={
             "nullities": equal(dimensions, [h * (d_k**2 + d_v**2) for _, h, d_k, d_v in sizes]),
             "least gap": at_least(min(gaps), 1e4),
         },
         cases=len(sizes),
+    )
+    more = [soft - whole for soft, whole in zip(seen_by_softmax, dimensions, strict=True)]
+    single = Architecture(d_model=4, heads=2, d_k=2, d_v=3, context=1, **ALONE)
+    short = reference_jacobian(single, random_parameters(single, 0), random_inputs(single, 0, batch=30, length=1))
+    evidence.control(
+        r"softmax of the outputs as $p(\cdot|x,\theta)$, which does not see what it adds to all outputs alike, "
+        r"$W_O+c\mathbf 1^\top$; and inputs of one token: more is degenerate than the gauge",
+        figures={
+            "more with softmax": at_least(min(more), 1),
+            "more with one token": at_least(short.shape[1] - rank_with_gap(short).rank - dimensions[0], 1),
+        },
     )
     layer = random_attention(5, 2, 2, 3, seed=2)
     broken = layer.replace(key=layer.key * 1.1)

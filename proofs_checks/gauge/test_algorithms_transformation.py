@@ -38,7 +38,7 @@ def test_algorithm_1(evidence: EvidenceLog) -> None:
         after[2] == 2,
         counterexample=r"$h = d = d_k = d_v = 1$, all weights 1, $A = 1$, $C = 2$: the listing returns "
         r"$W_V = W_O = 1$, not "
-        r"2 and $\frac12$; $C_i$ is an input that no line uses",
+        r"2 and $\frac12$; $C_i$ is looked at for its condition and never applied",
     )
     after, warned = listing((small, small, one, one), Fraction(1, 10**11), one)
     evidence.exact(

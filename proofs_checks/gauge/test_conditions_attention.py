@@ -29,8 +29,9 @@ from proofs_checks.support.poles import (
 )
 from proofs_checks.support.small_architectures import ALONE
 from proofs_checks.support.symbolic_evidence import proves
+from symgauge.accounting import account
 from symgauge.architecture import Architecture
-from symgauge.claims import EvidenceLog, at_least, at_most, checks
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.profiles import scale
 
 E1, E2 = [1, 0], [0, 1]
@@ -157,6 +158,16 @@ def record_dropped(evidence: EvidenceLog) -> None:
     evidence.control("these two on three tokens", not same(first, other, tokens=3, cases=6), kind="exact")
 
 
+def record_wide_heads(evidence: EvidenceLog) -> None:
+    """Full rank is not full column rank where heads are wider than the stream."""
+    wide = [account(Architecture(*size, context=3, **ALONE)).fibre for size in ((1, 1, 2, 1), (2, 1, 3, 1))]
+    evidence.exact(
+        "queries and keys wider than the stream, of full row rank: the exact nullity is not $h(d_k^2+d_v^2) = 5, 10$",
+        figures={"nullity": equal([fibre.require_decided().nullity for fibre in wide], [4, 9])},
+        cases=len(wide),
+    )
+
+
 def record_assumptions_not_needed(evidence: EvidenceLog) -> None:
     """A2 (d = h·d_v) and A6 (d ≥ 2d_k) dropped, one at a time and together: the nullity stays."""
     sizes = {
@@ -178,5 +189,6 @@ def test_conditions(evidence: EvidenceLog) -> None:
     record_poles(evidence)
     record_converse(evidence)
     record_dropped(evidence)
+    record_wide_heads(evidence)
     record_assumptions_not_needed(evidence)
     record_components(evidence)

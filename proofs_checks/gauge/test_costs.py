@@ -103,8 +103,30 @@ def test_alignment(evidence: EvidenceLog) -> None:
 
 @checks("G.4-fw")
 def test_forward_pass(evidence: EvidenceLog) -> None:
-    gap = sympy.expand(12 * (n**2 * d + n * d**2) - FORWARD)
-    evidence.proof("cost $\\le 12 f$ for all sizes", all(term.is_nonnegative for term in sympy.Add.make_args(gap)))
+    # Queries and keys, values and outputs; scores, and what they weigh; the network.
+    forward = 2 * n * d * h * (d_k + d_v) + n**2 * h * (d_k + d_v) + 8 * n * d**2
+    order = n**2 * d + n * d**2
+    family = {h: size, d: size, n: size, d_k: size / 2, d_v: sympy.Integer(1)}
+    limit = growth(forward, order, family)
+    evidence.proof(
+        "cost over $f$ stays bounded as there are more heads",
+        limit.is_finite,
+        figures={"limit": str(limit)},
+        counterexample=r"$d_v = 1$, $h = d = n$, $d_k = d/2$, $n\to\infty$ (A2, A4 and A6 are met): queries, keys and "
+        r"scores alone cost $\frac32n^4$, against an order of $2n^3$",
+    )
+    evidence.control(
+        "along the same sizes with $d_k = d_v$ it does stay bounded",
+        growth(forward, order, family | {d_k: sympy.Integer(1)}).is_finite,
+        kind="proof",
+    )
+    ratio = sympy.Symbol("c", positive=True)
+    gap = sympy.expand((2 * ratio + 10) * order - forward.subs({d_k: ratio * d / h, d_v: d / h}))
+    evidence.proof(
+        "with $h\\,d_k = c\\,d$ and $h\\,d_v = d$ the cost is at most $(2c+10)f$ for all sizes",
+        all(term.is_nonnegative for term in sympy.Add.make_args(gap)),
+        on="condition",
+    )
 
 
 @checks("G.4-pct")

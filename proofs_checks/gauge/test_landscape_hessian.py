@@ -48,7 +48,8 @@ def test_derivatives_along_the_orbit(evidence: EvidenceLog) -> None:
         general.parameters
     ))[0]  # fmt: skip
     evidence.proof(
-        r"for the same losses $v^\top\nabla^2L\,v = -\langle\nabla L, X^2\theta\rangle$ identically, so zero where "
+        r"for every twice differentiable loss of the products of two heads, $d = 2$, $d_k = 1$ (derivatives of $\ell$ "
+        r"as letters): $v^\top\nabla^2L\,v = -\langle\nabla L, X^2\theta\rangle$ identically, so zero where "
         r"$\nabla L = 0$",
         sp.expand(curvature) == 0,
         only=second,
@@ -117,8 +118,8 @@ def test_from_curvature_to_kernel(evidence: EvidenceLog) -> None:
     bend, v = sp.hessian(saddle, (x, y)), sp.Matrix([1, 1])
     constant = saddle.subs({x: t, y: t}, simultaneous=True)
     evidence.exact(
-        "a curve of constant loss through a critical point, with $v^\\top\\nabla^2Lv = 0$, has its tangent in the "
-        "kernel",
+        "$v^\\top\\nabla^2Lv = 0$ on a line through a critical point, along which $L$ is even constant, puts the line "
+        "in the kernel",
         not (constant == 0 and is_zero(v.T * bend * v)) or is_zero(bend * v),
         counterexample=r"$L = x^2-y^2$ along $(t,t)$: $L = 0$, $\nabla L(0) = 0$, $v^\top\nabla^2Lv = 0$ for $v = "
         r"(1,1)$, and $\nabla^2Lv = (2,-2)$",

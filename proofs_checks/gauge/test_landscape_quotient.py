@@ -14,7 +14,7 @@ from proofs_checks.support.small_architectures import ALONE
 from proofs_checks.support.symbolic_evidence import is_zero, proves
 from symgauge.accounting import account
 from symgauge.architecture import Architecture
-from symgauge.claims import EvidenceLog, at_least, checks, equal
+from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.models.reference import ReferenceModel
 from symgauge.numeric import fibre_dimension_float, random_inputs
 
@@ -54,6 +54,13 @@ def test_effective_dimension(evidence: EvidenceLog) -> None:
         r"the group, $h(d_k^2+d_v^2)$ per layer",
         proves(linearised.prove_freeness),
         on="condition",
+    )
+    wide = Architecture(2, 1, 3, 1, context=3, **ALONE)
+    evidence.control(
+        r"queries and keys wider than the stream, $d = 2$, $d_k = 3$, $d_v = 1$: the count is another",
+        kind="exact",
+        figures={"nullity": at_most(account(wide).fibre.require_decided().nullity, claimed(wide) - 1)},
+        only="eq-77",
     )
     alone, stacked = census(LAYERS, claimed), census(STACKS, claimed)
     evidence.exact(

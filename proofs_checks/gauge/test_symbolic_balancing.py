@@ -115,13 +115,15 @@ def test_balancing(evidence: EvidenceLog) -> None:
 
 @checks("prop-E.9b")
 def test_canonical_form_is_not_unique(evidence: EvidenceLog) -> None:
-    w_q, w_k, v_q, v_k = balancing.same_gram_different_weights()
+    w_q, _, v_q, _ = balancing.same_gram_different_weights()
+    w_k, v_k = (sp.Matrix.vstack(w[2:, :], w[:2, :]) for w in (w_q, v_q))
+    inside = sp.Matrix.hstack(w_q, w_k).rank() == 4  # A6, of the generic stratum
     same = is_zero(w_q * w_k.T - v_q * v_k.T) and is_zero(w_q.T * w_q - w_k.T * w_k, v_q.T * v_q - v_k.T * v_k)
     by_signs = any(is_zero(w_q * sp.diag(a, b) - v_q) for a in (1, -1) for b in (1, -1))
     evidence.exact(
         "two balanced representatives of one function are related by signs or a permutation",
-        not same or by_signs,
-        counterexample=r"$W_Q = W_K = (I_2; 0)$ and $W_Q = W_K = (O; 0)$ with $O = "
+        not (same and inside) or by_signs,
+        counterexample=r"$d = 4$: $W_Q = (I_2; 0)$, $W_K = (0; I_2)$, and $W_Q = (O; 0)$, $W_K = (0; O)$ with $O = "
         r"\frac15\begin{pmatrix}3&4\\-4&3\end{pmatrix}$",
     )
     flipped = w_q * sp.diag(1, -1)

@@ -109,14 +109,35 @@ def test_alignment(evidence: EvidenceLog) -> None:
     )
     products = [[(w * w.T - v * v.T).norm() for v in heads] for w in heads]
     evidence.exact(
-        "on the invariants $M_i$ the right matching costs 0, the wrong one $2\\sqrt2$",
+        "on one orbit the right matching costs 0 on the invariants $M_i$, the wrong one $2\\sqrt2$",
         figures={
             "right": equal(str(products[0][0] + products[1][1]), "0"),
             "wrong": equal(str(products[0][1] + products[1][0]), "2*sqrt(2)"),
         },
         on="correction",
     )
+    ours, theirs = [(1, 10), (2, sp.Rational(21, 2))], [(2, 10), (1, sp.Rational(21, 2))]
+    nearest = [[sum(map(squared_distance_of_orbits, one, two)) for two in theirs] for one in ours]
+    by_products = [[sum(abs(p**2 - q**2) for p, q in zip(one, two, strict=True)) for two in theirs] for one in ours]
+    evidence.exact(
+        r"on two orbits, balanced scalar heads $W_Q = W_K = m$, $W_V = W_O = n$ with $(m,n) = (1,10), (2,\frac{21}2)$ "
+        r"and $(2,10), (1,\frac{21}2)$: the smallest squared distances of pairs add up to 4 or 1, and the invariants "
+        r"prefer the 4",
+        figures={
+            "in this order": equal(str(nearest[0][0] + nearest[1][1]), "4"),
+            "exchanged": equal(str(nearest[0][1] + nearest[1][0]), "1"),
+            "invariants in this order": equal(str(by_products[0][0] + by_products[1][1]), "6"),
+            "invariants exchanged": equal(str(by_products[0][1] + by_products[1][0]), "41/2"),
+        },
+        on="correction",
+    )
     evidence.exact("$C = -1$ aligns the first example", distance(one, (1, 1, -1 * -1, -1 * -1)) == 0, on="correction")
+
+
+def squared_distance_of_orbits(p: sp.Expr, q: sp.Expr) -> sp.Expr:
+    """The least (p − qa)² + (p − q/a)² for p, q > 0: a parabola in s = a + 1/a, and |s| ≥ 2."""
+    s = max(sp.Integer(2), sp.sympify(p) / q)
+    return 2 * p**2 - 2 * p * q * s + q**2 * (s**2 - 2)
 
 
 Head = tuple[sp.Expr, ...]  # (W_Q, W_K, W_V, W_O) of one head with d = d_k = d_v = 1

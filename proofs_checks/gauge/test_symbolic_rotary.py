@@ -97,32 +97,42 @@ def test_commutant_of_one_plane(evidence: EvidenceLog) -> None:
 
 @checks("prop-D.1c")
 def test_schur_argument(evidence: EvidenceLog) -> None:
-    omega = sp.Symbol("omega", real=True)
+    omega, x, y = sp.symbols("omega x y", real=True)
     rotation = sp.Matrix([[sp.cos(omega), -sp.sin(omega)], [sp.sin(omega), sp.cos(omega)]])
+    turned, factor = rotation * sp.Matrix([x, y]), sp.cos(omega) + sp.I * sp.sin(omega)
+    evidence.proof(
+        r"on $x+iy$ the rotation by $\omega$ is multiplication by $e^{i\omega}$",
+        sp.expand(turned[0] + sp.I * turned[1] - factor * (x + sp.I * y)) == 0
+        and sp.expand(factor - sp.exp(sp.I * omega), complex=True) == 0,
+    )
+    a, b, c, e = sp.symbols("a b c e", real=True)
+    general, quarter = sp.Matrix([[a, b], [c, e]]), rotation.subs(omega, sp.pi / 2)
+    linear = sp.solve(list(general * quarter - quarter * general), [c, e], dict=True)
+    image = general.subs(linear[0]) * sp.Matrix([x, y])
+    evidence.proof(
+        r"a real map that commutes with $R(\pi/2)$, which is multiplication by $i$, is linear over $\mathbb C$, so "
+        r"on a complex line it is multiplication by its value at 1, $a-ib$; every such map commutes with all "
+        r"rotations",
+        linear == [{c: -b, e: a}]
+        and sp.expand(image[0] + sp.I * image[1] - (a - sp.I * b) * (x + sp.I * y)) == 0
+        and is_zero(sp.expand(general.subs(linear[0]) * rotation - rotation * general.subs(linear[0]))),
+    )
+    mirror = sp.diag(1, -1)
+    evidence.control(
+        r"$x+iy\mapsto x-iy$ is linear over $\mathbb R$ alone, and does not commute",
+        not is_zero(mirror * quarter - quarter * mirror),
+        kind="exact",
+    )
     lines = [sp.Matrix([1, sign * sp.I]) for sign in (1, -1)]
     stable = [
         is_zero(rotation * v - sp.exp(-sign * sp.I * omega).rewrite(sp.cos) * v)
         for v, sign in zip(lines, (1, -1), strict=True)
     ]
-    evidence.audit(
-        "number of invariant complex lines of an irreducible plane",
-        figures={"lines": equal(sum(stable), 0)},
-        counterexample=r"$(1,\pm i)^\top$ are eigenvectors of every $R(\omega)$",
-    )
-    evidence.proof(
-        r"$(1, \pm i)^\top$ span invariant lines with characters $e^{\mp i\omega}$", all(stable), on="correction"
-    )
-    shear = sp.Matrix([[1, 1], [0, 1]])
     evidence.control(
-        r"of a shear neither $(1,\pm i)^\top$ spans an invariant line",
-        not any((shear * v).T * sp.Matrix([[0, 1], [-1, 0]]) * v == sp.zeros(1) for v in lines),
+        r"$\mathbb R^2\otimes\mathbb C$ in place of the line: $(1,\pm i)^\top$ are two invariant lines, so it is not "
+        "irreducible",
         kind="exact",
-    )
-    real = rotation.subs(omega, sp.atan(sp.Rational(4, 3)))
-    evidence.exact(
-        "over ℝ the rotation by (3/5, 4/5) has no eigenvector, and its commutant has real dimension 2",
-        all(not value.is_real for value in real.eigenvals()) and len(commutant_basis([FIRST])) == 2,
-        on="correction",
+        figures={"lines": equal(sum(stable), 2)},
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from random import Random
 from typing import Any
@@ -11,6 +11,7 @@ import torch
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from proofs_checks.gauge.architecture_search import known, named
 from proofs_checks.support.census import Census, census
 from proofs_checks.support.factor_count import factor_count
 from proofs_checks.support.group_elements import head_element
@@ -18,6 +19,7 @@ from proofs_checks.support.poles import prove_factors, prove_poles
 from proofs_checks.support.small_architectures import ALONE, BIASES, EPSILON, parameters
 from proofs_checks.support.symbolic_evidence import proves, record_identity
 from symgauge import strategies as sg
+from symgauge.accounting import account
 from symgauge.architecture import Architecture, Rotary, distinct
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal, for_all
 from symgauge.model_graph import graph_of
@@ -36,6 +38,13 @@ BERT: dict[str, Any] = {**LAYER, "placement": "post", "embedding_norm": True, "c
 MLM: dict[str, Any] = {**BERT, "token_types": 2, "head_transform": True, "tied": True, "head_bias": True}
 LLAMA: dict[str, Any] = {"norm": "rms", "final_norm": True, "gated": True, "activation": "silu", **EPSILON}
 BUDGET, ATTEMPTS = 330, 500_000
+WIDE = r"a head as wide as the stream or wider ($d_k\ge d$ or $d_v\ge d$)"
+SIZES = 100
+"""Sizes at which each formula is held against the sum of the known families."""
+TWO_CHANNELS: dict[str, Any] = {"d_model": 2, "heads": 1, "d_k": 1, "d_v": 1, "d_ff": 3, "vocabulary": 7, "context": 4}
+TWO_TOKENS = Architecture(
+    3, 2, 2, 1, groups=1, d_ff=4, vocabulary=2, context=4, rotary=Rotary.standard(2), **{**LLAMA, "tied": True}
+)
 
 
 def drawn(
@@ -100,7 +109,7 @@ def llama_formula(epsilon: bool = True) -> Callable[[Architecture], int]:
 
 def record_census(evidence: EvidenceLog, summary: str, found: Census) -> None:
     paper = [evaluate(factor_count(a.architecture), a.architecture) for a in found.accounts]
-    evidence.exact(summary, figures=found.figures | {"paper's count": paper}, cases=found.cases)
+    evidence.exact(summary, figures=found.figures | {"paper's count": paper}, cases=found.cases, on="condition")
     last = [
         next(f.new_directions for f in reversed(account.families) if f.new_directions) for account in found.accounts
     ]
@@ -119,12 +128,73 @@ def record_lower_bound(evidence: EvidenceLog, *names: str) -> None:
         all(proves(each.prove) for each in found),
         figures={"identities": list(names)},
         cases=len(found),
+        on="condition",
     )
     evidence.control(
         "no proof of any of them with one factor spoiled",
         not any(proves(each.prove_broken) for each in found),
         kind="proof",
     )
+
+
+def record_degenerate(
+    evidence: EvidenceLog, model: Architecture, formula: Callable[[Architecture], int], counterexample: str
+) -> None:
+    """A model of a degenerate case, at which the formula is not the exact nullity."""
+    found = account(model).fibre.require_decided().nullity
+    evidence.exact(
+        "the exact nullity of one small model is the formula's",
+        found == formula(model),
+        counterexample=counterexample,
+        figures={"nullity": found, "formula": formula(model)},
+    )
+    evidence.exact(
+        "a degenerate case names that model", figures={"cases": at_least(len(named(model)), 1)}, on="condition"
+    )
+
+
+def record_sizes(
+    evidence: EvidenceLog,
+    drawn_ones: Sequence[Architecture],
+    formula: Callable[[Architecture], int],
+    meets: Callable[[Architecture], bool],
+    size: str,
+) -> None:
+    """The formula is the sum of the known families wherever the condition holds, and not wherever ``meets`` fails."""
+    fields, rotary = drawn_ones[0], drawn_ones[0].rotary is not None
+    inside: list[Architecture] = []
+    outside: list[Architecture] = []
+    rng = Random(0)
+    while len(inside) < SIZES:
+        k, groups = rng.randint(1, 7), rng.randint(1, 3)
+        a = fields.replace(
+            d_model=rng.randint(1, 6), groups=groups, heads=groups * (rng.randint(1, 3) if rotary else 1),
+            d_k=2 * k if rotary else k, d_v=rng.randint(1, 7), d_ff=rng.randint(1, 6), vocabulary=rng.randint(1, 9),
+            context=rng.randint(1, 6), layers=rng.randint(1, 2), rotary=Rotary.standard(2 * k) if rotary else None,
+        )  # fmt: skip
+        if not named(a):
+            (inside if meets(a) else outside).append(a)
+    evidence.exact(
+        "sizes drawn from one on that meet the condition: the known families add up to this formula; and none of the "
+        "models above is a degenerate case",
+        figures={
+            "sums that differ": equal([repr(a) for a in inside if known(a) != formula(a)], []),
+            "degenerate above": equal([repr(a) for a in drawn_ones if named(a)], []),
+        },
+        cases=len(inside),
+        on="condition",
+    )
+    differ = [a for a in outside if known(a) != formula(a)]
+    evidence.control(
+        f"among sizes with {size} there are some at which they do not",
+        kind="exact",
+        figures={"sums that differ": at_least(len(differ), 1), "of": len(outside)},
+    )
+
+
+def narrow(a: Architecture) -> bool:
+    """Heads narrower than the stream: LayerNorm leaves them d − 1 directions."""
+    return a.d_k < a.d_model and a.d_v < a.d_model
 
 
 def record_finite_elements(evidence: EvidenceLog, models: SearchStrategy[Architecture]) -> None:
@@ -136,8 +206,8 @@ def record_finite_elements(evidence: EvidenceLog, models: SearchStrategy[Archite
         a = a.replace(**EPSILON)
         graph, x, holds = graph_of(a), random_inputs(a, seed), True
         roles, generator = random_parameters(a, seed), torch.Generator().manual_seed(seed)
-        known: list[Symmetry | DiscreteSymmetry] = [*families(a), *discrete_families(a)]
-        for family in known:
+        catalogue: list[Symmetry | DiscreteSymmetry] = [*families(a), *discrete_families(a)]
+        for family in catalogue:
             found = measure_invariance(a, roles, action(family, a), family.sample(a, graph, generator), x)
             worst, holds = max(worst, found.ratio), holds and found.holds
             names.add(family.name)
@@ -151,6 +221,7 @@ def record_finite_elements(evidence: EvidenceLog, models: SearchStrategy[Archite
         "finite elements of every family on drawn models: the change stays below what rounding explains",
         run,
         figures={"largest observed / allowed": at_most(worst, 1.0), "families": sorted(names)},
+        on="condition",
     )
     evidence.control(
         "in every drawn model: $A^{-1}$ for $A^{-\\top}$ (with rotary positions, an $A$ outside the commutant)",
@@ -160,6 +231,11 @@ def record_finite_elements(evidence: EvidenceLog, models: SearchStrategy[Archite
 
 @checks("true-gpt2")
 def test_gpt2(evidence: EvidenceLog) -> None:
+    record_degenerate(
+        evidence, Architecture(**TWO_CHANNELS, **{**GPT2, "tied": True}), gpt2_formula(),
+        "one layer with a tied head, $d = 2$, $h = d_k = d_v = 1$, $d_{ff} = 3$, seven tokens, four positions: 30 "
+        "directions are free, not 28",
+    )  # fmt: skip
     found = census(drawn(GPT2, scale(7, 34), 1), gpt2_formula())
     record_census(evidence, "exact nullity of drawn models, one and two layers: the formula and no more", found)
     record_lower_bound(
@@ -167,14 +243,21 @@ def test_gpt2(evidence: EvidenceLog) -> None:
     )
     untied = [*drawn({**GPT2, "tied": False}, 1, 2), *drawn({**GPT2, "tied": True}, 1, 3)]
     soft = census(untied, gpt2_formula("probabilities"), output="probabilities")
-    evidence.exact("if only probabilities count", figures=soft.figures, cases=soft.cases)
+    evidence.exact("if only probabilities count", figures=soft.figures, cases=soft.cases, on="condition")
     free = census([a.replace(epsilon=0.0) for a in untied], gpt2_formula(epsilon=False))
-    evidence.exact(r"with $\varepsilon = 0$", figures=free.figures, cases=free.cases)
+    evidence.exact(r"with $\varepsilon = 0$", figures=free.figures, cases=free.cases, on="condition")
+    models = [a.architecture for a in found.accounts if a.architecture is not None]
+    record_sizes(evidence, models, gpt2_formula(), narrow, WIDE)
     record_finite_elements(evidence, sg.architectures(kinds=["gpt2"]))
 
 
 @checks("true-bert")
 def test_bert(evidence: EvidenceLog) -> None:
+    record_degenerate(
+        evidence, Architecture(**TWO_CHANNELS, **BERT), bert_formula(),
+        "one layer, $d = 2$, $h = d_k = d_v = 1$, $d_{ff} = 3$, seven tokens, four positions: 38 directions are free, "
+        "not 36",
+    )  # fmt: skip
     # Bidirectional stacks rarely have all their roots in the field; a mask takes part in no symmetry.
     encoders = [a.replace(causal=a.layers > 1) for a in drawn({**BERT, "tied": False}, scale(5, 28), 4)]
     found = census(encoders, bert_formula())
@@ -188,14 +271,20 @@ def test_bert(evidence: EvidenceLog) -> None:
     whole = [a.replace(causal=a.layers > 1) for a in drawn(MLM, scale(1, 5), 5, budget=380)]
     heads = census(whole, lambda a: evaluate(families_dimension(a), a))
     summary = "with token types and BERT's tied head (transform, norm, bias)"
-    evidence.exact(summary, figures=heads.figures, cases=heads.cases)
+    evidence.exact(summary, figures=heads.figures, cases=heads.cases, on="condition")
     free = census([found.accounts[0].architecture.replace(epsilon=0.0)], bert_formula(epsilon=False))
-    evidence.exact(r"with $\varepsilon = 0$", figures=free.figures, cases=free.cases)
+    evidence.exact(r"with $\varepsilon = 0$", figures=free.figures, cases=free.cases, on="condition")
+    record_sizes(evidence, encoders, bert_formula(), narrow, WIDE)
     record_finite_elements(evidence, sg.architectures(kinds=["bert"], max_parameters=700))
 
 
 @checks("true-llama")
 def test_llama(evidence: EvidenceLog) -> None:
+    record_degenerate(
+        evidence, TWO_TOKENS, llama_formula(),
+        "one layer with a tied head and two tokens, $d = 3$, $h = 2$, $g = 1$, $d_k = 2$, $d_v = 1$, $d_{ff} = 4$, "
+        "four positions: 30 directions are free, not 13",
+    )  # fmt: skip
     found = census(drawn(LLAMA, scale(7, 34), 6, rotary=True), llama_formula())
     record_census(evidence, "exact nullity of drawn models, one and two layers: the formula and no more", found)
     record_lower_bound(
@@ -203,7 +292,11 @@ def test_llama(evidence: EvidenceLog) -> None:
     )
     some = [found.accounts[i].architecture.replace(epsilon=0.0, tied=bool(i)) for i in (0, 1)]
     free = census(some, llama_formula(epsilon=False))
-    evidence.exact(r"with $\varepsilon = 0$, tied and untied", figures=free.figures, cases=free.cases)
+    evidence.exact(r"with $\varepsilon = 0$, tied and untied", figures=free.figures, cases=free.cases, on="condition")
+    models = [a.architecture for a in found.accounts if a.architecture is not None]
+    record_sizes(
+        evidence, models, llama_formula(), lambda a: a.d_v <= a.d_model, "values wider than the stream ($d_v>d$)"
+    )
     fixed: dict[str, Any] = {"query_bias": False, "key_bias": False, "value_bias": False, "qk_norm": False}
     record_finite_elements(evidence, sg.architectures(kinds=["llama"], **fixed))
 
