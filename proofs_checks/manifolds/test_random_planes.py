@@ -39,8 +39,8 @@ def test_random_planes(evidence: EvidenceLog) -> None:
     # A drawn axis holds all of a unit vector on an axis, or nothing: square and root have one mean.
     axis = [sp.Integer(1), *[sp.Integer(0)] * 3]
     evidence.control(
-        "an axis drawn from 4, whose law is not uniform, and a vector on one of them: the mean square is $K/P$ still, the "
-        "mean of the root 1/4 and not as stated",
+        "an axis drawn from 4, whose law is not uniform, and a vector on one of them: the mean square is $K/P$ still, "
+        "the mean of the root 1/4 and not as stated",
         mean_over_coordinate_planes(axis, 1) == sp.Rational(1, 4),
         figures={"formula": at_least(round(random_share(1, 4), 3), 0.4)},
         kind="exact",
