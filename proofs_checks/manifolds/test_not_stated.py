@@ -32,17 +32,25 @@ def test_feed_forward(evidence: EvidenceLog) -> None:
         trainings = table("robustness", "r90 by training", size)
         rows = {row[0]: dict(zip(trainings.columns, row, strict=True)) for row in trainings.rows}
         accuracy = [rows[name]["final accuracy, mean"] for name in ("main", "feed-forward")]
-        evidence.numeric(
-            "mean $r_{90}$ and accuracy without and with feed-forward layers: more dimensions and less accuracy? "
-            f"Scale {size}",
-            bool(layers > without and accuracy[1] < accuracy[0]),
+        figures = {"seeds": [rows[name]["seeds"] for name in ("main", "feed-forward")], **where("robustness", size)}
+        paths = evidence.numeric(
+            f"mean $r_{{90}}$ without and with feed-forward layers: more dimensions? Scale {size}",
+            layers > without,
             on="reproduction",
-            figures={
-                "mean r90": [round(without, 2), round(layers, 2)],
-                "accuracy": accuracy,
-                "seeds": [rows[name]["seeds"] for name in ("main", "feed-forward")],
-                **where("robustness", size),
-            },
+            figures={"mean r90": [round(without, 2), round(layers, 2)], **figures},
+        )
+        addition = measured("robustness", "$r_{90}$, four matrices: addition", size)
+        evidence.control(
+            f"another task has fewer, by the same record, scale {size}",
+            addition < without,
+            figures={"addition": round(addition, 2)},
+            of=paths,
+        )
+        evidence.numeric(
+            f"accuracy without and with feed-forward layers: less? Scale {size}",
+            bool(accuracy[1] < accuracy[0]),
+            on="reproduction",
+            figures={"accuracy": accuracy, **figures},
         )
         noise = rows["noise"]["final accuracy, mean"]
         evidence.control(
