@@ -103,7 +103,7 @@ def test_error_band(evidence: EvidenceLog) -> None:
     evidence.audit(
         "the experiments that the line sums up are not at hand; of the largest errors in Tables 2, 3 and 6 of the long "
         f"version {len(inside)} of {len(errors)} are in the band",
-        None,
+        False if TEXT.count("Table") else None,
         on="reproduction",
         figures={"smallest, ε": round(min(errors), 1), "largest, ε": round(max(errors), 1)},
         cases=len(errors),
