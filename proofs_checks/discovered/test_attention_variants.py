@@ -21,6 +21,16 @@ def nullity_at(variant, sizes, sink):
     return symgauge.dimension(module, inputs).require_decided().nullity
 
 
+def without_sinks(variant, sizes):
+    """Free directions of softmax attention, with no weight left for a sink."""
+    return nullity_at(variant, sizes, -math.inf)
+
+
+def shifts(sizes):
+    """Numbers in the key and value biases of all heads."""
+    return sizes["heads"] * (sizes["d_k"] + sizes["d_v"])
+
+
 def orthogonal(n):
     """A basis of so(n, n), of the form q·k on (q, k): a matrix with its inverse transpose, and skew blocks across."""
     units = [SparseMatrix(n, n, {(i, j): 1}) for i in range(n) for j in range(n)]
@@ -116,16 +126,25 @@ def test_attention_with_sinks(evidence):
 @checks("sinks-pin-biases")
 def test_sinks_pin_biases(evidence):
     variant = variants()["attention-with-sinks"]
-    own, _, other = variant.sizes
+    own, wide, other = variant.sizes
     for sizes in (own, other):
-        shifts = sizes["heads"] * (sizes["d_k"] + sizes["d_v"])
-        more = nullity_at(variant, sizes, -math.inf) - variant.count(sizes)
-        evidence.exact(f"exact rank without sinks at {in_words(sizes)}", figures={"more": equal(more, shifts)})
+        more = without_sinks(variant, sizes) - variant.count(sizes)
+        evidence.exact(f"exact rank without sinks at {in_words(sizes)}", figures={"more": equal(more, shifts(sizes))})
+    held = nullity_at(variant, other, 0.0) - variant.count(other)
     evidence.control(
         "a sink held at zero has the effect of any other",
         kind="exact",
-        figures={"short of the shifts": at_least(shifts + variant.count(other) - nullity_at(variant, other, 0.0), 1)},
+        figures={"short of the shifts": at_least(shifts(other) - held, 1)},
     )
+    # Wider heads have a bias that their map already reaches: the shift is one of the linear group's directions.
+    assert wide["d_k"] == wide["d_model"] + 1
+    for sizes in (wide, {**own, "d_v": own["d_model"] + 1}):
+        short = shifts(sizes) - (without_sinks(variant, sizes) - variant.count(sizes))
+        evidence.control(
+            f"heads wider than the layer, {in_words(sizes)}: fewer than $h(d_k + d_v)$ more",
+            kind="exact",
+            figures={"short of them": at_least(short, 1)},
+        )
 
 
 @checks("gated-linear-attention")

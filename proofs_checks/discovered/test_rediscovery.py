@@ -29,29 +29,41 @@ def of_the_algebra(found, algebra, tensor):
     return sum(i.dimension for i in found.ideals if i.algebra.startswith(algebra) and tensor in i.tensors)
 
 
+def found_again(evidence, name, found, dimension, without, algebra, held, other):
+    """Evidence that an algebra is among what is found, and is not all there where one of its tensors is held."""
+    before = of_the_algebra(found, algebra, other)
+    named = evidence.exact(
+        f"{name}: the ideals found, and the dimension that they must have",
+        figures={
+            "unexplained": equal(found.unexplained, 0),
+            f"dimension of ideals {algebra} on `{other}`": at_least(before, dimension),
+            "motions kept in float64": equal(sum(flow.holds for flow in found.flows), len(found.flows)),
+            "nullity": found.nullity,
+            "failure bound": found.failure_bound,
+        },
+    )
+    evidence.control(
+        f"{name} with `{held}` held fixed: less of that algebra moves `{other}`",
+        figures={"less by": at_least(before - of_the_algebra(without, algebra, other), 1)},
+        of=named,
+    )
+
+
 @checks("families-rediscovered")
 def test_families_are_found_again(evidence):
     for name, (algebra, held, other) in FAMILIES.items():
-        found, reference = found_of(name), known()[name]
-        before = of_the_algebra(found, algebra, other)
-        named = evidence.exact(
-            f"{name}: the ideals found, and the family's dimension",
-            figures={
-                "unexplained": equal(found.unexplained, 0),
-                f"dimension of ideals {algebra} on `{other}`": at_least(before, reference.dimension),
-                "motions kept in float64": equal(sum(flow.holds for flow in found.flows), len(found.flows)),
-                "nullity": found.nullity,
-                "failure bound": found.failure_bound,
-            },
-        )
+        reference = known()[name]
         subject = symgauge.subject_of(reference.architecture)
         subject.module.get_parameter(held).requires_grad_(False)
         without = symgauge.discover(subject.module, subject.inputs, output=reference.output, discrete=False)
-        evidence.control(
-            f"{name} with `{held}` held fixed: less of that algebra moves `{other}`",
-            figures={"less by": at_least(before - of_the_algebra(without, algebra, other), 1)},
-            of=named,
-        )
+        found_again(evidence, name, found_of(name), reference.dimension, without, algebra, held, other)
+    alike = variants()["multi-query-attention"]
+    sizes, planes = alike.sizes[0], alike.sizes[0]["planes"]
+    module, inputs = alike.make(sizes)
+    module.query.weight.requires_grad_(False)
+    found, without = (symgauge.discover(*each, discrete=False) for each in (alike.make(sizes), (module, inputs)))
+    name = f"{planes} rotary planes of one frequency"
+    found_again(evidence, name, found, 2 * planes**2, without, f"gl({planes}, ℂ)", "query.weight", "key.weight")
 
 
 @checks("mixture-bias-shift")

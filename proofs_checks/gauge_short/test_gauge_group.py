@@ -80,6 +80,22 @@ def test_maximal_group(evidence: EvidenceLog) -> None:
         figures=found.figures,
         cases=found.cases,
     )
+    plain = layers[0]
+    outside = {
+        "RMSNorm": plain.replace(norm="rms", **EPSILON),
+        "LayerNorm": plain.replace(norm="layer", **EPSILON),
+        "rotary positions": plain.replace(d_k=2, rotary=Rotary.standard(2)),
+    }
+    more = {
+        name: dimension(ReferenceModel(a), Vectors(3, a.d_model)).nullity - a.heads * (a.d_k**2 + a.d_v**2)
+        for name, a in outside.items()
+    }
+    evidence.control(
+        "with a norm before it, or with rotary positions, the layer has another nullity: how much it is off",
+        all(more.values()),
+        kind="exact",
+        figures=more,
+    )
 
 
 @checks("s3")

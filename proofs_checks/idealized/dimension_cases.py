@@ -12,8 +12,6 @@ VECTORS = (
     Case(2, 1, 1, 2, True, "real", 0),
     Case(2, 1, 1, 2, False, "real", 1),
     Case(2, 2, 1, 3, True, "real", 3),
-    Case(2, 2, 1, 3, False, "real", 0),
-    Case(3, 1, 1, 3, True, "real", 0),
     Case(3, 1, 1, 3, False, "real", 0),
     Case(3, 3, 1, 4, True, "real", 1),
     Case(3, 3, 1, 4, False, "real", 0),
@@ -29,7 +27,6 @@ VECTORS = (
     Case(3, 1, 2, 4, True, "real", 0),
     Case(3, 3, 2, 3, False, "real", 0),
     Case(4, 2, 2, 5, True, "real", 0),
-    Case(4, 2, 2, 5, False, "real", 0),
     Case(2, 2, 3, 3, True, "real", 0),
 )
 """Vectors of length |V| ≥ d in place of one-hot rows."""
@@ -63,6 +60,9 @@ PINNED = (
 """Vectors in place of the embedding, with |V| ≥ d and |V| < d."""
 
 MORE = (
+    Case(2, 2, 1, 3, False, "real", 0),
+    Case(3, 1, 1, 3, True, "real", 0),
+    Case(4, 2, 2, 5, False, "real", 0),
     Case(6, 2, 1, 7, True, "real", 0),
     Case(5, 1, 1, 6, False, "real", 0),
     Case(2, 1, 2, 3, True, "real", 2),

@@ -31,6 +31,14 @@ def test_effective_complexity(evidence: EvidenceLog) -> None:
         only=complexity,
     )  # fmt: skip
 
+    one, two = (Model.of([[1]], [[0], [k]]) for k in (1, 2))
+    evidence.control(
+        "two predictors of one complexity that are not equivalent: it is an invariant, and no more",
+        one.effective_complexity == two.effective_complexity and not one.same_distribution(two),
+        kind="exact",
+        only=complexity,
+    )
+
     def over_finite_field(pair: Pair) -> bool:
         m, ratios = pair.model, pair.other.effective_complexity
         unseen = m.F.shape[0] - (m.F @ m.G.T).rank

@@ -164,6 +164,13 @@ def test_defect_grows_by_convergence(evidence: EvidenceLog) -> None:
         on="correction",
     )
     evidence.exact("by a factor $10^3$ each", _defect_squared(near) == 10**6 * _defect_squared(far), on="correction")
+    h_a, h_b = sp.diag(1, 2, 3), sp.Matrix([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    (blind,) = (h_a * h_b - h_b * h_a).nullspace()
+    evidence.control(
+        "in three dimensions a commutator of Hessians has a kernel, on which $D$ is 0 all along",
+        _quadratic(h_a, h_b, blind, sp.Rational(1, 1000)).is_zero_matrix and h_a * h_b != h_b * h_a,
+        kind="exact",
+    )
 
 
 X, Y = sp.symbols("x y")

@@ -91,14 +91,24 @@ def test_tangent_to_level_set(evidence: EvidenceLog) -> None:
 
 @checks("conserved")
 def test_conserved_by_flow(evidence: EvidenceLog) -> None:
-    evidence.proof("both balances of a head, for every size", proves(c.prove_balance_kept))
-    w, v, a, x = sp.symbols("w v a x", positive=True)
-    loss = sp.Function("L")
-    neuron = loss(a * w * x)  # where the neuron is on; where it is off both gradients vanish
     evidence.proof(
-        r"a ReLU neuron: $w\,\partial_wL - a\,\partial_aL = 0$",
-        sp.simplify((w * neuron.diff(w) - a * neuron.diff(a)).doit()) == 0,
+        "both balances of a head, for every size, with biases and without",
+        proves(c.prove_biased_balance_kept) and proves(c.prove_balance_kept),
     )
+    evidence.control(
+        "the balances of the matrices alone, in a head with biases",
+        not proves(lambda: c.prove_biased_balance_kept(forgotten=True)),
+        kind="proof",
+    )
+    w, b, v, a, x = sp.symbols("w b v a x", positive=True)
+    loss = sp.Function("L")
+    neuron = loss(a * (w * x + b))  # where the neuron is on; where it is off all gradients vanish
+    weights = w * neuron.diff(w) - a * neuron.diff(a)
+    evidence.proof(
+        r"a ReLU neuron with a bias: $w\,\partial_wL + b\,\partial_bL - a\,\partial_aL = 0$",
+        sp.simplify((weights + b * neuron.diff(b)).doit()) == 0,
+    )
+    evidence.control("the same without its bias", sp.simplify(weights.doit()) != 0, kind="proof")
     normed = loss(w / sp.sqrt(w**2 + v**2), v / sp.sqrt(w**2 + v**2))
     slope = (w * normed.diff(w) + v * normed.diff(v)).doit()
     evidence.proof(r"scale invariance: $\langle w, \nabla L\rangle = 0$", sp.simplify(slope) == 0)
@@ -115,7 +125,13 @@ def test_conserved_by_flow(evidence: EvidenceLog) -> None:
     )
     evidence.control(
         "the sum in place of the difference, for the neuron",
-        sp.simplify((w * neuron.diff(w) + a * neuron.diff(a)).doit()) != 0,
+        sp.simplify((w * neuron.diff(w) + b * neuron.diff(b) + a * neuron.diff(a)).doit()) != 0,
+        kind="proof",
+    )
+    tied = loss(u[0] * u[1] - u[1] ** 2, u[1] ** 2 - u[1] * u[2])  # logits u·h where h is the embedding of the second
+    evidence.control(
+        "the sum over tokens, where the head is tied to the embeddings",
+        sp.simplify(sum(tied.diff(each) for each in u).doit()) != 0,
         kind="proof",
     )
     epsilon = loss(w / sp.sqrt(w**2 + v**2 + 1), v / sp.sqrt(w**2 + v**2 + 1))

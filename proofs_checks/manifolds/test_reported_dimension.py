@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from proofs_checks.manifolds import reported
+from proofs_checks.manifolds.experiments.gauges import RAW
 from proofs_checks.manifolds.experiments.robustness import mean_square_cosine
 from proofs_checks.manifolds.marked_sum import Sizes
 from proofs_checks.manifolds.recorded_results import measured, table, where
@@ -116,21 +117,41 @@ def test_ambient_dimension(evidence: EvidenceLog) -> None:
     )
 
 
-@checks("abs-robust")
+@checks("seeds")
 def test_number_of_seeds(evidence: EvidenceLog) -> None:
     evidence.audit(
-        "number of seeds: " + ", ".join(f"{count} in {where}" for where, count in reported.SEEDS.items()),
-        figures={"different numbers": at_most(len(set(reported.SEEDS.values())), 1)},
-    )
-    evidence.audit(
-        "length of sequences in 3.1 and in the code",
-        figures={"T": equal(reported.LENGTH["3.1"], reported.LENGTH["code"])},
+        "seeds in the caption of Figure 1 and in the code that trains what it shows",
+        figures={"seeds": equal(reported.SEEDS["caption of Figure 1"], reported.SEEDS["code (train.py)"])},
     )
 
 
 @checks("robust-measured")
 def test_robustness(evidence: EvidenceLog) -> None:
-    record_outcome(evidence)
+    trainings = table("robustness", "r90 by training", "paper")
+    rows = {row[0]: dict(zip(trainings.columns, row, strict=True)) for row in trainings.rows}
+    spread = {name: [float(rows[name][f"r90 of {q}"].split(" ± ")[1]) for q in RAW] for name in ("main", "harder")}
+    main, harder, addition = (
+        round(measured("robustness", f"$r_{{90}}$, four matrices: {name}", "paper"), 2)
+        for name in ("main", "harder", "addition")
+    )
+    robust = evidence.numeric(
+        "standard deviation of $r_{90}$ over seeds, the largest of four matrices, and change of their mean with more "
+        "markers: less than a dimension",
+        on="reproduction",
+        figures={
+            "over seeds": at_most(max(spread["main"]), 0.99),
+            "over seeds, harder": at_most(max(spread["harder"]), 0.99),
+            "change": at_most(round(abs(harder - main), 2), 0.99),
+            "means": [main, harder],
+            "seeds": [rows[name]["seeds"] for name in ("main", "harder")],
+            **where("robustness", "paper"),
+        },
+    )
+    evidence.control(
+        "another task changes the mean by more than a dimension, by the same record",
+        figures={"change": at_least(round(abs(addition - main), 2), 1.0)},
+        of=robust,
+    )
     same = measured("robustness", "overlap of the bases of two seeds", "paper")
     chance = measured("robustness", "null: overlap of random planes", "paper")
     evidence.numeric(

@@ -88,4 +88,6 @@ def _account(evidence: EvidenceLog, instance: Instance, by_hand: Dimension | Non
     }
     if by_hand is not None:
         figures["derived by hand"] = equal(_at(by_hand, symbols.values(a)), fibre.nullity)
-    evidence.exact(f"every direction explained: {instance.label}", figures=figures)
+    left = surplus(a)
+    which = f"every direction but {left}, which are counted," if left else "every direction"
+    evidence.exact(f"{which} explained: {instance.label}", figures=figures)

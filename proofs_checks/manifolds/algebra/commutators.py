@@ -13,7 +13,7 @@ from random import Random
 import sympy as sp
 from sympy.matrices.expressions.matexpr import MatrixExpr
 
-from symgauge.symbolic.identities import d, d_k, d_v, matrix
+from symgauge.symbolic.identities import d, d_k, d_v, matrix, n
 from symgauge.symbolic.instances import general_matrix
 from symgauge.symbolic.proof import Proof, prove_equal
 from symgauge.symbolic.words import Facts
@@ -158,6 +158,30 @@ def prove_balance_kept() -> tuple[Proof, Proof]:
     first = g_q.T * w_q + w_q.T * g_q - g_k.T * w_k - w_k.T * g_k
     second = g_v.T * w_v + w_v.T * g_v - g_o * w_o.T - w_o * g_o.T
     return prove_equal(first, sp.ZeroMatrix(d_k, d_k)), prove_equal(second, sp.ZeroMatrix(d_v, d_v))
+
+
+def prove_biased_balance_kept(forgotten: bool = False) -> tuple[Proof, Proof]:
+    """The same with queries XW_Q + 1b_Qᵀ, keys XW_K + 1b_Kᵀ and values XW_V + 1b_Vᵀ: bbᵀ joins WᵀW.
+
+    E and F are the slopes of the loss in the products of queries with keys and of values with W_O, any matrices.
+    forgotten: the balances without the biases, which are not kept.
+    """
+    x, one, e, f = matrix("X", n, d), matrix("1", n, 1), matrix("E", n, n), matrix("F", n, d)
+    w_q, w_k, w_v = matrix("W_Q", d, d_k), matrix("W_K", d, d_k), matrix("W_V", d, d_v)
+    b_q, b_k, b_v, w_o = matrix("b_Q", d_k, 1), matrix("b_K", d_k, 1), matrix("b_V", d_v, 1), matrix("W_O", d_v, d)
+    values = x * w_v + one * b_v.T
+    at_queries, at_keys, at_values = e * (x * w_k + one * b_k.T), e.T * (x * w_q + one * b_q.T), f * w_o.T
+
+    def half(w: MatrixExpr, b: MatrixExpr, slope_at: MatrixExpr) -> MatrixExpr:
+        from_weights = w.T * (x.T * slope_at)
+        return from_weights if forgotten else from_weights + b * (one.T * slope_at)
+
+    first = half(w_q, b_q, at_queries) - half(w_k, b_k, at_keys)
+    second = half(w_v, b_v, at_values) - values.T * f * w_o.T
+    return (
+        prove_equal(first + first.T, sp.ZeroMatrix(d_k, d_k), statement="balance of queries and keys, with biases"),
+        prove_equal(second + second.T, sp.ZeroMatrix(d_v, d_v), statement="balance of values, with their bias"),
+    )
 
 
 def prove_bracket_tangent(broken: bool = False) -> Proof:

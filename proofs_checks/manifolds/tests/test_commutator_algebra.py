@@ -34,6 +34,9 @@ def test_proofs_and_what_they_do_not_prove() -> None:
         assert attempt()
     with pytest.raises(NotProved):
         c.prove_pairing(broken=True)
+    assert all(c.prove_biased_balance_kept())
+    with pytest.raises(NotProved):
+        c.prove_biased_balance_kept(forgotten=True)
 
 
 def test_taylor_coefficients() -> None:
