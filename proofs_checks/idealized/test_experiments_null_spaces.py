@@ -82,22 +82,25 @@ def test_row_with_a_threshold(evidence: EvidenceLog) -> None:
 
 @checks("fig-gap-T4")
 def test_no_gap_to_cut_at(evidence: EvidenceLog) -> None:
-    longer, short = row(*LONGER_COPY), row(*COPY)
-    counts = {f"{t:.0e}": mean_and_spread(longer.null(t))[0] for t in SWEEP}
-    least = float(longer.spaces.kept.min())
+    off = {
+        c.task.length: {t: int((c.null(t) != repeated_rows(2, c.task.length)).sum()) for t in SWEEP}
+        for c in (row(*COPY), row(*LONGER_COPY))
+    }
+    within = [t for t in SWEEP if 0.9e-8 < t < 1.1e-6]
     evidence.numeric(
-        "mean counts of eight trained models by relative threshold: how many different ones",
+        "runs of eight whose count at $T = 4$ is not the exact one, by relative threshold; smallest value that is not "
+        "zero",
         figures={
-            "counts": at_least(len(set(counts.values())), 2),
-            **counts,
-            "smallest value that is not zero": least,
+            **{f"{t:.0e}": at_least(off[4][t], 1) for t in within},
+            "1e-11 to 1e-13": equal(sum(off[4][t] for t in SWEEP if t < 1.1e-11), 0),
             "closed form": equal(repeated_rows(2, 4), 16),
+            "smallest value": float(row(*LONGER_COPY).spaces.kept.min()),
         },
-        cases=8,
+        cases=8 * len(SWEEP),
     )
     evidence.control(
-        "at $T = 3$ the same thresholds from 1e-6 on agree",
-        figures={"means": equal({mean_and_spread(short.null(t))[0] for t in SWEEP if t <= 1e-6} == {4.0}, True)},
+        "at $T = 3$ the same thresholds give the exact count in every run",
+        figures={f"{t:.0e}": equal(off[3][t], 0) for t in within},
     )
 
 
