@@ -30,7 +30,8 @@ def trained() -> torch.Tensor:
 
 
 def test_all_of_the_source_is_there() -> None:
-    keys = ["table-1", "table-2", "table-3", "figure-1", "figure-2", "figure-3", "figure-4", "figure-5"]
+    keys = ["table-1", "table-2", "table-3", "table-3-stream"]
+    keys += ["figure-1", "figure-2", "figure-3", "figure-4", "figure-5", "figure-5-starts"]
     assert list(experiments_of("idealized")) == keys
 
 
