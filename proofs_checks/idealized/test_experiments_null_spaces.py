@@ -132,6 +132,41 @@ def test_upper_bound(evidence: EvidenceLog) -> None:
     evidence.control("random directions move the logits", figures={"largest": at_least(moved(jacobian, random), 1e-3)})
 
 
+def orbit(c: Case, theta: torch.Tensor) -> int:
+    """Rank of the tangent vectors of the source's three families at one model."""
+    families = listed(c.architecture, theta)
+    three = torch.cat([families[name] for name in ("query-key", "value-output", "relu-rescale")])
+    return int(torch.linalg.matrix_rank(torch.nn.functional.normalize(three, dim=1)))
+
+
+@checks("8.1-1")
+def test_orbits(evidence: EvidenceLog) -> None:
+    found = {str(c.task): [orbit(c, theta) for theta in c.trained.theta] for c in rows()}
+    every = [rank for ranks in found.values() for rank in ranks]
+    evidence.numeric(
+        "dimension of the orbit of the three families through trained models of Table 2: typically below the bound?",
+        2 * sum(rank < SYMMETRIES for rank in every) > len(every),
+        figures={task: sorted(set(ranks)) for task, ranks in found.items()},
+        counterexample="every one of the 32 models: 320",
+        cases=len(every),
+    )
+    evidence.numeric(
+        "it is the bound",
+        on="correction",
+        figures={task: equal(sorted(set(ranks)), [symmetries(16, 1, 2)]) for task, ranks in found.items()},
+        cases=len(every),
+    )
+    c = row(*COPY)
+    flat = ParameterVector.of(c.architecture)
+    roles = dict(flat.split(c.trained.theta[0]))
+    up, down = (roles[f"layers.0.ff.{name}.weight"].clone() for name in ("up", "down"))
+    up[:, 0], down[0] = 0, 0
+    dead = flat.join({**roles, "layers.0.ff.up.weight": up, "layers.0.ff.down.weight": down})
+    evidence.control(
+        "a model with one neuron that neither reads nor writes", figures={"dimension": at_most(orbit(c, dead), 319)}
+    )
+
+
 @checks("5.1-null", "abs-2", "intro-2")
 def test_the_other_null_space(evidence: EvidenceLog) -> None:
     c = row(*COPY)
