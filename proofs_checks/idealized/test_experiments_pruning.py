@@ -10,6 +10,7 @@ import torch
 from proofs_checks.idealized.experiments.pruning import Level, copy_last_by_hand, parity_by_hand, weights_kept
 from proofs_checks.idealized.model import architecture, copy_last, logits, parity
 from proofs_checks.idealized.model.training import accuracies
+from proofs_checks.idealized.recorded_trials import HELD_WITHOUT_RESIDUAL, trials_right, where
 from proofs_checks.idealized.reported import KEPT, PARAMETERS, RETRAINED, TABLE_3
 from proofs_checks.idealized.trained_models import TRIALS, after_random_cut, levels
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
@@ -101,7 +102,7 @@ def test_sparsity(evidence: EvidenceLog) -> None:
         only="6.2-np",
     )
     given_back = {column: sum(n - KEPT for n in x) / sum(x) for column, x in back.items()}
-    evidence.numeric(
+    given = evidence.numeric(
         "share of the retrained models' nonzero weights that had been pruned, and trials with all answers right at 157 "
         "or fewer with weights held",
         on="correction",
@@ -115,12 +116,27 @@ def test_sparsity(evidence: EvidenceLog) -> None:
         cases=4 * TRIALS,
         only="6.2-np",
     )
+    apart = HELD_WITHOUT_RESIDUAL
+    remaining = evidence.numeric(
+        "recorded trials with all answers right, of five, weights held: the gap that remains",
+        on="correction",
+        figures={
+            "Copy-Last, 31 and 3": equal([trials_right("Copy-Last", n) for n in (31, 3)], [5, 1]),
+            "XOR, 63 and 31": equal([trials_right("XOR", n) for n in (63, 31)], [3, 0]),
+            "no residual stream, 941": equal([trials_right(task, 941, apart) for task in back], [5, 5]),
+            "no residual stream, 314": equal([trials_right(task, 314, apart) for task in back], [0, 1]),
+            **where(),
+        },
+        cases=40,
+        only="6.2-np",
+    )
     evidence.control(
         "weights held at fewer are not enough for XOR, and free to move no trial stays at 157",
         figures={
             "XOR, held at 31, least accuracy": at_most(float(held["XOR"][-1].retrained.min()), 0.9),
             "least, free to move": at_least(min(map(min, back.values())), KEPT + 1),
         },
+        of=[given, remaining],
         only="6.2-np",
     )
     evidence.control(
