@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from proofs_checks.idealized.reported import TEXT
 from proofs_checks.idealized.text import TRAUGER
 from proofs_checks.support.symbolic_evidence import record_identity
-from symgauge.claims import EvidenceLog, checks, equal
+from symgauge.claims import EvidenceLog, at_least, checks, equal
 from symgauge.exact.dimension import dimension
 from symgauge.exact.probes import Vectors
 
@@ -41,6 +41,14 @@ def test_sussmann(evidence: EvidenceLog) -> None:
         figures={"nullities": equal([nullity(*size, "tanh") for size in sizes], [0] * len(sizes))},
         on="condition",
         cases=len(sizes),
+    )
+    idle = Shallow(2, 3, "tanh")
+    with torch.no_grad():
+        idle.down.weight[0, 0] = 0
+    evidence.control(
+        "a neuron of outgoing weight zero: its incoming weights and bias are free",
+        kind="exact",
+        figures={"nullity": at_least(dimension(idle, Vectors(1, 2), point="own").nullity, 3)},
     )
     a, w, u, x = sp.symbols("a w u x", positive=True)
     moved = sp.expand((u / a**2) * (a * w * x) ** 2 - u * (w * x) ** 2)

@@ -116,29 +116,20 @@ def test_discovery(evidence: EvidenceLog) -> None:
 
 @checks("8.2-a")
 def test_local_search(evidence: EvidenceLog) -> None:
-    count = scale(8, MODELS, 5)
-    _, bent = ways(count)
-    evidence.numeric(
-        "is the structure disconnected? pairs of trained models joined by a curve of right answers",
-        bent.solving < len(bent.accuracy),
-        figures={"pairs": len(bent.accuracy), "joined": bent.solving},
-        counterexample=f"Copy-Last: all {len(bent.accuracy)} pairs tried are joined",
-        cases=len(bent.accuracy),
-    )
+    evidence.not_stated(TEXT, OF_BRANCHES, there="local search methods")
     least = {
         "Copy-Last": int(torch.count_nonzero(copy_last_by_hand(architecture()))),
         "XOR": int(torch.count_nonzero(parity_by_hand(architecture()))),
     }
     evidence.numeric(
         "recorded trials of pruning, five of each task, with all answers right: Copy-Last with the least number of "
-        "weights, 3, XOR with 16, when 13 suffice; pairs joined",
+        "weights, 3, XOR with 16, when 13 suffice",
         on="correction",
         figures={
             "Copy-Last": at_most(trials_right("Copy-Last", least["Copy-Last"]), 2),
             "XOR": at_most(trials_right("XOR", 16), 2),
             "least": equal(least["Copy-Last"], 3),
             "enough for XOR": equal(least["XOR"], 13),
-            "joined": equal(bent.solving, len(bent.accuracy)),
             **where(),
         },
         cases=10,
@@ -146,11 +137,6 @@ def test_local_search(evidence: EvidenceLog) -> None:
     evidence.control(
         "with 31 and with 157 weights most trials of the two tasks are right",
         figures={"Copy-Last": at_least(trials_right("Copy-Last", 31), 3), "XOR": at_least(trials_right("XOR", 157), 3)},
-    )
-    evidence.control(
-        "the least model solves the task",
-        kind="exact",
-        figures={"accuracy": at_least(accuracy(copy_last_by_hand(architecture())), 1)},
     )
 
 

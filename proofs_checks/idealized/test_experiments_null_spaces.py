@@ -167,7 +167,7 @@ def test_orbits(evidence: EvidenceLog) -> None:
     )
 
 
-@checks("5.1-null", "abs-2", "intro-2")
+@checks("5.1-null", "abs-2", "intro-2", "fig-3.b")
 def test_the_other_null_space(evidence: EvidenceLog) -> None:
     c = row(*COPY)
     true = [sorted(set(x.spaces.right.tolist())) for x in rows()]
@@ -237,16 +237,23 @@ def test_zero_loss(evidence: EvidenceLog) -> None:
         counterexample="every model with finite weights: its margins are finite, and the loss is positive",
     )
     computed = {
-        margin: float(cross_entropy(torch.tensor([[margin, 0.0]]), torch.tensor([0]))) for margin in (8.0, 20.0)
+        (tokens, margin): float(cross_entropy(margin * torch.eye(tokens), torch.arange(tokens)))
+        for tokens in (2, 3)
+        for margin in (8.0, 17.0, 18.0)
     }
     evidence.exact(
-        "the loss that torch computes in float32 at a margin of 20, where $1 + e^{-20}$ rounds to 1",
+        "the mean loss that torch computes in float32, each token the right one once: two tokens at a margin of 17, "
+        "three at 18",
         on="condition",
-        figures={"loss": equal(computed[20.0], 0.0)},
+        figures={"two": equal(computed[2, 17.0], 0.0), "three": equal(computed[3, 18.0], 0.0)},
     )
     losses = torch.cat([c.trained.loss for c in rows()])
     evidence.control(
-        "at a margin of 8, and in float64 for all trained models of Table 2, the computed loss is positive",
-        figures={"margin 8": at_least(computed[8.0], 1e-4), "least": at_least(float(losses.min()), 1e-9)},
+        "at smaller margins, and in float64 for all trained models of Table 2, the computed loss is positive",
+        figures={
+            "margin 8": at_least(computed[2, 8.0], 1e-4),
+            "three tokens, margin 17": at_least(computed[3, 17.0], 1e-8),
+            "least": at_least(float(losses.min()), 1e-9),
+        },
         kind="exact",
     )
