@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import sympy as sp
 
 from proofs_checks.idealized import dimension_formulas as formulas
-from proofs_checks.idealized.dimension_cases import AS_WIDE, MORE, PINNED, SHORTER, SMALLEST, TOKENS, VECTORS
+from proofs_checks.idealized.dimension_cases import (
+    AS_WIDE,
+    DRAWN,
+    FEWER,
+    MORE,
+    PINNED,
+    SHORTER,
+    SMALLEST,
+    TOKENS,
+    VECTORS,
+)
 from proofs_checks.idealized.exact_fibres import Case, Measured, generators_rank, measure
 from proofs_checks.idealized.reported import SYMMETRIES
 from proofs_checks.support.symbolic_evidence import is_zero, proves
@@ -171,6 +182,31 @@ def test_corrected_dimension(evidence: EvidenceLog) -> None:
         not proves(lambda: key_shift(fixed=False)),
         kind="proof",
         only=wide,
+    )
+    narrow = [measure(case) for case in FEWER]
+    evidence.exact(
+        "at $d = 2, 3$ too the known generators, the shifts among them, lie in the kernel and are so many",
+        figures={
+            "independent": equal([m.explained for m in narrow], [m.case.formula for m in narrow]),
+            "outside the kernel": equal(sum(m.violations + m.token_violations for m in narrow), 0),
+            "nullities": [m.nullity for m in narrow],
+        },
+        cases=len(narrow),
+        only=wide,
+    )
+    drawn = [[measure(replace(case, seed=seed)).nullity for seed in range(6)] for case in DRAWN]
+    evidence.exact(
+        "small cases at the seeds 0 to 5: the least nullity of each",
+        figures={"least": equal([min(x) for x in drawn], [case.formula for case in DRAWN]), "nullities": drawn},
+        cases=6 * len(DRAWN),
+        only=pinned,
+    )
+    single = measure(Case(1, 1, 1, 1, True, "pinned"))
+    evidence.control(
+        "at $d = 1$ it is more",
+        kind="exact",
+        figures={"nullity": at_least(single.nullity, single.case.formula + 1)},
+        only=pinned,
     )
     wrong = [m for m in groups[pinned] if m.nullity == m.case.listed + m.case.d**2]
     evidence.control("the count with an embedding would not fit the pinned cases", not wrong, kind="exact", only=pinned)

@@ -162,6 +162,14 @@ def slope(rows: tuple[Row, ...]) -> float:
 def test_growth(evidence: EvidenceLog) -> None:
     ratio = formulas.ratio()
     fixed_heads = sp.limit(ratio, d, sp.oo)
+    evidence.exact(
+        "log–log slope over the rows of Table 1: that claimed, to a fifth?",
+        abs(slope(TABLE_1) - FIGURE_1_EXPONENT) <= 0.2,
+        figures={"slope": slope(TABLE_1), "claimed": FIGURE_1_EXPONENT},
+        counterexample=f"the eight rows: {slope(TABLE_1):.2f}; the last three, $d = 64$ to $512$ at $H = 8$: "
+        f"{slope(TABLE_1[-3:]):.2f}",
+        cases=len(TABLE_1),
+    )
     fixed_width = sp.limit((ratio * d).subs(h, d / d_k), d, sp.oo)
     evidence.proof(
         r"the exponent is $-1$ at fixed $H$",
