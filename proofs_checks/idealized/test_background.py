@@ -13,6 +13,13 @@ from symgauge.claims import EvidenceLog, at_least, checks, equal
 from symgauge.exact.dimension import dimension
 from symgauge.exact.probes import Vectors
 
+ALSO_WITHOUT = {  # first and last words of entries of works that exist
+    3: ("[3] Jonathan", "Learning Representations"),
+    4: ("[4] Charles", "Information Processing Systems"),
+    7: ("[7] Chunyuan", "Learning Representations"),
+    11: ("[11] Pierre", "Conference on Machine Learning"),
+}
+
 
 class Shallow(nn.Module):
     """One hidden layer with biases, one output: x ↦ f(x W + b) u + c."""
@@ -105,4 +112,12 @@ def test_missing_work(evidence: EvidenceLog) -> None:
         "an identifier": ("arXiv", "doi", "https", "OpenReview"),
         "pages or a volume": ("pages", "pp", "volume"),
     }
-    evidence.not_stated(TRAUGER, searched, there="International Conference on Learning Representations")
+    others = {number: TEXT.between(*ends) for number, ends in ALSO_WITHOUT.items()}
+    words = [word for group in searched.values() for word in group]
+    without = [number for number, entry in others.items() if not any(entry.count(word) for word in words)]
+    evidence.not_stated(
+        TRAUGER,
+        searched,
+        there="International Conference on Learning Representations",
+        figures={"other entries without": equal(without, [3, 4, 7, 11])},
+    )
