@@ -62,8 +62,8 @@ def test_isotropy(evidence: EvidenceLog) -> None:
         "variance of an embedding entry over that of another parameter, on average: roughly one?",
         0.5 <= each_of_the_table(theta) <= 2,
         figures={"trained": each_of_the_table(theta), "share of the embedding": table},
-        counterexample=f"20 trained models: an embedding entry varies {each_of_the_table(theta):.0f} times as much, and "
-        f"1 % of the entries have {100 * table:.0f} % of the variance",
+        counterexample=f"20 trained models: an embedding entry varies {each_of_the_table(theta):.0f} times as much, "
+        f"and 1 % of the entries have {100 * table:.0f} % of the variance",
         cases=MODELS,
         only="7.2-iso",
     )
