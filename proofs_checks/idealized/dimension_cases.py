@@ -96,5 +96,23 @@ SHORTER = {
 }
 """Sequences too short to show what the formulas count, by claim."""
 
+FEWER = (
+    Case(2, 1, 1, 2, True, "tokens", 0),
+    Case(2, 1, 1, 2, False, "tokens", 0),
+    Case(3, 1, 1, 3, True, "tokens", 0),
+    Case(3, 1, 1, 3, False, "tokens", 0),
+)
+"""Words of four tokens with |V| = d that are too few to show all that the formula counts."""
+
+DRAWN = (
+    Case(2, 2, 1, 2, True, "pinned"),
+    Case(2, 2, 1, 2, False, "pinned"),
+    Case(2, 1, 1, 1, True, "pinned"),
+    Case(2, 1, 1, 1, False, "pinned"),
+    Case(3, 1, 1, 2, True, "pinned"),
+    Case(3, 1, 1, 2, False, "pinned"),
+)
+"""Small pinned cases, for seeds that nobody chose."""
+
 SMALLEST = (Case(1, 1, 1, 1, True, "real", 0), Case(1, 1, 1, 1, False, "real", 0))
 """All sizes one: d = 1 is degenerate (neurons come in two kinds only) and lies above the formula."""

@@ -9,9 +9,16 @@ from torch import Tensor, nn
 from proofs_checks.idealized.reported import TEXT
 from proofs_checks.idealized.text import TRAUGER
 from proofs_checks.support.symbolic_evidence import record_identity
-from symgauge.claims import EvidenceLog, checks, equal
+from symgauge.claims import EvidenceLog, at_least, checks, equal
 from symgauge.exact.dimension import dimension
 from symgauge.exact.probes import Vectors
+
+ALSO_WITHOUT = {  # first and last words of entries of works that exist
+    3: ("[3] Jonathan", "Learning Representations"),
+    4: ("[4] Charles", "Information Processing Systems"),
+    7: ("[7] Chunyuan", "Learning Representations"),
+    11: ("[11] Pierre", "Conference on Machine Learning"),
+}
 
 
 class Shallow(nn.Module):
@@ -41,6 +48,14 @@ def test_sussmann(evidence: EvidenceLog) -> None:
         figures={"nullities": equal([nullity(*size, "tanh") for size in sizes], [0] * len(sizes))},
         on="condition",
         cases=len(sizes),
+    )
+    idle = Shallow(2, 3, "tanh")
+    with torch.no_grad():
+        idle.down.weight[0, 0] = 0
+    evidence.control(
+        "a neuron of outgoing weight zero: its incoming weights and bias are free",
+        kind="exact",
+        figures={"nullity": at_least(dimension(idle, Vectors(1, 2), point="own").nullity, 3)},
     )
     a, w, u, x = sp.symbols("a w u x", positive=True)
     moved = sp.expand((u / a**2) * (a * w * x) ** 2 - u * (w * x) ** 2)
@@ -97,4 +112,12 @@ def test_missing_work(evidence: EvidenceLog) -> None:
         "an identifier": ("arXiv", "doi", "https", "OpenReview"),
         "pages or a volume": ("pages", "pp", "volume"),
     }
-    evidence.not_stated(TRAUGER, searched, there="International Conference on Learning Representations")
+    others = {number: TEXT.between(*ends) for number, ends in ALSO_WITHOUT.items()}
+    words = [word for group in searched.values() for word in group]
+    without = [number for number, entry in others.items() if not any(entry.count(word) for word in words)]
+    evidence.not_stated(
+        TRAUGER,
+        searched,
+        there="International Conference on Learning Representations",
+        figures={"other entries without": equal(without, [3, 4, 7, 11])},
+    )

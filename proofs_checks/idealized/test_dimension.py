@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import sympy as sp
 
 from proofs_checks.idealized import dimension_formulas as formulas
-from proofs_checks.idealized.dimension_cases import AS_WIDE, MORE, PINNED, SHORTER, SMALLEST, TOKENS, VECTORS
+from proofs_checks.idealized.dimension_cases import (
+    AS_WIDE,
+    DRAWN,
+    FEWER,
+    MORE,
+    PINNED,
+    SHORTER,
+    SMALLEST,
+    TOKENS,
+    VECTORS,
+)
 from proofs_checks.idealized.exact_fibres import Case, Measured, generators_rank, measure
 from proofs_checks.idealized.reported import SYMMETRIES
 from proofs_checks.support.symbolic_evidence import is_zero, proves
@@ -59,9 +70,8 @@ def prove_layers(evidence: EvidenceLog, on: str, only: str | list[str]) -> None:
         )
 
 
-@checks("eq-5", "three-fam", "8.1-1")
+@checks("eq-5", "three-fam")
 def test_upper_or_lower(evidence: EvidenceLog) -> None:
-    bounds = ["eq-5", "8.1-1"]
     smallest = [measure(case) for case in SMALLEST]
     evidence.exact(
         "the smallest model there is",
@@ -70,7 +80,7 @@ def test_upper_or_lower(evidence: EvidenceLog) -> None:
         r"(11 without a residual stream). With $d = H = 2$, $|V| = 3$, $L = 1$: 16 against $S = 12$.",
         figures={"nullities": [m.nullity for m in smallest], "S": [m.case.listed for m in smallest], "primes": PRIMES},
         cases=len(smallest),
-        only=bounds,
+        only="eq-5",
     )
     found = measured((*VECTORS, *TOKENS, *AS_WIDE))
     excess = min(m.nullity - m.case.listed - m.case.d**2 for m in found)
@@ -82,7 +92,7 @@ def test_upper_or_lower(evidence: EvidenceLog) -> None:
         },
         on="correction",
         cases=len(found),
-        only=bounds,
+        only="eq-5",
     )
     evidence.exact(
         "the three families alone do not fill the kernel",
@@ -99,7 +109,7 @@ def test_upper_or_lower(evidence: EvidenceLog) -> None:
         cases=sum(m.case.kind == "real" for m in found),
         only="three-fam",
     )
-    prove_layers(evidence, "correction", ["eq-5", "three-fam", "8.1-1"])
+    prove_layers(evidence, "correction", ["eq-5", "three-fam"])
     plain = [m for m in measured(PINNED) if m.case.residual and m.case.vocabulary >= m.case.d]
     evidence.exact(
         "vectors in place of the embedding, residual stream, $|V| \\ge d$: the fibre has dimension $S$",
@@ -116,7 +126,7 @@ def test_upper_or_lower(evidence: EvidenceLog) -> None:
             "with the stream": equal(generators_rank(own, (*LISTED, "stream-map")), SYMMETRIES + 16**2),
         },
         on="correction",
-        only=["8.1-1", "three-fam"],
+        only="three-fam",
     )
 
 
@@ -172,6 +182,31 @@ def test_corrected_dimension(evidence: EvidenceLog) -> None:
         not proves(lambda: key_shift(fixed=False)),
         kind="proof",
         only=wide,
+    )
+    narrow = [measure(case) for case in FEWER]
+    evidence.exact(
+        "at $d = 2, 3$ too the known generators, the shifts among them, lie in the kernel and are so many",
+        figures={
+            "independent": equal([m.explained for m in narrow], [m.case.formula for m in narrow]),
+            "outside the kernel": equal(sum(m.violations + m.token_violations for m in narrow), 0),
+            "nullities": [m.nullity for m in narrow],
+        },
+        cases=len(narrow),
+        only=wide,
+    )
+    drawn = [[measure(replace(case, seed=seed)).nullity for seed in range(6)] for case in DRAWN]
+    evidence.exact(
+        "small cases at the seeds 0 to 5: the least nullity of each",
+        figures={"least": equal([min(x) for x in drawn], [case.formula for case in DRAWN]), "nullities": drawn},
+        cases=6 * len(DRAWN),
+        only=pinned,
+    )
+    single = measure(Case(1, 1, 1, 1, True, "pinned"))
+    evidence.control(
+        "at $d = 1$ it is more",
+        kind="exact",
+        figures={"nullity": at_least(single.nullity, single.case.formula + 1)},
+        only=pinned,
     )
     wrong = [m for m in groups[pinned] if m.nullity == m.case.listed + m.case.d**2]
     evidence.control("the count with an embedding would not fit the pinned cases", not wrong, kind="exact", only=pinned)

@@ -29,6 +29,7 @@ from symgauge.profiles import scale
 
 PROTOCOL = Protocol(rate=1e-3, loss=1e-3, steps=3000)
 TANGENT = 1e-13
+SHARP = 1e4  # quotient of neighbouring singular values that counts as a sharp gap
 
 
 def sized(d: int, heads: int, seeds: int) -> tuple[Trained, Spaces]:
@@ -204,6 +205,22 @@ def test_gap(evidence: EvidenceLog) -> None:
         "values behind the gap of the other two tasks, by the same record",
         figures={"counts": equal([behind["Copy-Last (V=2, T=4)"], behind["Copy-Last (V=3, T=2)"]], [16, 0])},
         of=outcome,
+    )
+    kept = {name: (least, dropped) for name, _, _, least, _, dropped in ends}
+    gap = evidence.numeric(
+        "least significant value over the largest near zero, by the same record",
+        on="reproduction",
+        figures={
+            str(row(*key).task): at_least(kept[str(row(*key).task)][0] / kept[str(row(*key).task)][1], SHARP)
+            for key in (COPY, XOR)
+        },
+        cases=len(run.result.comparisons),
+    )
+    values = row(*WIDER_COPY).spaces.values
+    evidence.control(
+        "neighbouring values of Copy-Last at $|V| = 3$, $T = 2$, where no row repeats: the largest quotient",
+        figures={"quotient": at_most(float((values[:, :-1] / values[:, 1:]).max()), SHARP)},
+        of=gap,
     )
     words = c.task.words()
     keep = [n for n, word in enumerate(words) if list(word[:-1]) == sorted(word[:-1])]

@@ -12,7 +12,7 @@ from proofs_checks.idealized.model import IdealizedModel, architecture
 from proofs_checks.idealized.model.tasks import seen
 from proofs_checks.support.symbolic_evidence import proves
 from symgauge.architecture import Architecture
-from symgauge.claims import EvidenceLog, checks, equal
+from symgauge.claims import EvidenceLog, at_least, checks, equal
 from symgauge.exact.dimension import dimension
 from symgauge.exact.probes import Tokens
 from symgauge.models.reference import forward
@@ -30,13 +30,20 @@ MODELS = (
 MORE = ((4, 3, 12, 2, True), (2, 7, 10, 10, False), (3, 4, 10, 5, False))
 
 
-def left_null(a: Architecture, seed: int = 0, *, own: bool = False) -> int:
-    """Rows (logits at the last position on all words) minus exact rank, for one untrained model."""
+def left_null(a: Architecture, seed: int = 0, *, own: bool = False, model: IdealizedModel | None = None) -> int:
+    """Rows (logits at the last position on all words) minus exact rank, for one untrained model or the one given."""
     words = Tokens(a.vocabulary, a.context)
-    found = dimension(IdealizedModel(a, seed), words, seed=seed, point="own" if own else "random")
+    found = dimension(model or IdealizedModel(a, seed), words, seed=seed, point="own" if own else "random")
     if not found.exhausted:
         raise AssertionError("some words were not looked at")
     return a.vocabulary * words.count - found.rank
+
+
+def positive(a: Architecture) -> IdealizedModel:
+    """A model whose weights are all positive, so that every neuron is on for every input."""
+    model = IdealizedModel(a)
+    model.set_roles({role: value.abs() for role, value in model.roles().items()})
+    return model
 
 
 @checks("true-rows")
@@ -78,6 +85,12 @@ def test_repeated_rows(evidence: EvidenceLog) -> None:
         },
         cases=len(found),
     )
+    own = architecture(16, 2, 1, 2, 4)
+    evidence.control(
+        "with all weights positive the count is more than that of repeated rows, $d = 16$, $H = 2$, $|V| = 2$, $T = 4$",
+        kind="exact",
+        figures={"left null": at_least(left_null(own, own=True, model=positive(own)), 17)},
+    )
     evidence.control(
         "with position vectors, or with a second layer, nothing repeats at $|V| = 2$, $T = 3$",
         left_null(architecture(8, 2, 1, 2, 3, positions=True)) == left_null(architecture(8, 2, 2, 2, 3)) == 0,
@@ -97,35 +110,51 @@ def order_is_unseen(*, permutation: bool) -> None:
     prove_equal(head(stream), head(turn * stream), Facts(permutation=(turn,) if permutation else ()))
 
 
-def groups(model: IdealizedModel) -> tuple[tuple[int, ...], ...]:
-    """For each query token, the sizes of the sets of classes that share a ReLU pattern."""
+def patterns(model: IdealizedModel) -> tuple[tuple[tuple[bool, ...], ...], ...]:
+    """For each query token, the ReLU pattern of each of its classes."""
     a, roles = model.architecture, model.roles()
     words = Tokens(2, a.context).all()
     attention = {role: value for role, value in roles.items() if ".attention." in role}
     alone = a.replace(vocabulary=0, d_ff=0)
     stream = forward(alone, attention, roles["token_table"][words])[:, -1]
     on = (stream @ roles["layers.0.ff.up.weight"] > 0).tolist()
-    patterns = {seen(word): tuple(row) for word, row in zip(words.tolist(), on, strict=True)}
-    return tuple(
-        tuple(sorted(Counter(p for (last, _), p in patterns.items() if last == query).values())) for query in (0, 1)
-    )
+    met = {seen(word): tuple(row) for word, row in zip(words.tolist(), on, strict=True)}
+    return tuple(tuple(pattern for (last, _), pattern in met.items() if last == query) for query in (0, 1))
+
+
+def groups(model: IdealizedModel) -> tuple[tuple[int, ...], ...]:
+    """For each query token, the sizes of the sets of classes that share a ReLU pattern."""
+    return tuple(tuple(sorted(Counter(mine).values())) for mine in patterns(model))
 
 
 @checks("true-two-tokens")
 def test_two_tokens(evidence: EvidenceLog) -> None:
-    exactly, at_most_rank, seen_sizes = [], [], set()
+    exactly, at_most_rank, seen_sizes, common = [], [], set(), 0
     for d, heads, length in ((4, 1, 3), (8, 1, 3), (4, 2, 3), (4, 2, 5), (4, 1, 4)):
         for seed in range(6):
             a = architecture(d, heads, 1, 2, length)
-            sizes = groups(IdealizedModel(a, seed))
+            model = IdealizedModel(a, seed)
+            sizes = groups(model)
+            common += len(set.intersection(*map(set, patterns(model))))
             gap = left_null(a, seed, own=True) - formulas.two_token_left_null(length, heads, sizes)
             seen_sizes.add(max(map(max, sizes)))
             (exactly if length <= 3 or heads >= 2 else at_most_rank).append(gap)
     evidence.exact(
         "left null space minus the formula at untrained models (initialised as §5 can be), ReLU sides read off in "
         "float64",
-        figures={"T ≤ 3 or H ≥ 2": equal(exactly, [0] * len(exactly)), "largest shared pattern": max(seen_sizes)},
+        figures={"T ≤ 3 or H ≥ 2": equal(exactly, [0] * len(exactly)), "largest shared pattern": max(seen_sizes),
+                 "patterns common to both queries": equal(common, 0)},
         cases=len(exactly),
+    )  # fmt: skip
+    beyond = {}
+    for d, heads, length in ((4, 1, 3), (4, 2, 4)):
+        a = architecture(d, heads, 1, 2, length)
+        gap = left_null(a, own=True, model=positive(a)) - formulas.two_token_left_null(length, heads, [[length]] * 2)
+        beyond[f"H = {heads}, T = {length}"] = at_least(gap, 1)
+    evidence.control(
+        "with all weights positive, one pattern for both queries, it is more than the formula has, by",
+        kind="exact",
+        figures=beyond,
     )
     evidence.exact("never below it otherwise", min(at_most_rank) >= 0, cases=len(at_most_rank))
     m, t, s = sp.symbols("m T s", positive=True)

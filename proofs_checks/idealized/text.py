@@ -71,3 +71,17 @@ OF_ALGORITHMS = {
         "functional distance",
     ),
 }
+
+# What the disconnected structure of the abstract, §8.1 and §8.2 would have to rest on.
+OF_BRANCHES = {
+    "how solutions that are connected were told from those that are not": (
+        "path",
+        "paths",
+        "barrier",
+        "interpolation",
+        "interpolate",
+        "connectivity",
+        "connected component",
+        "connected components",
+    ),
+}

@@ -36,7 +36,7 @@ def run(setting: Setting) -> Result:
         "training, for gauge copies of **one** trained model (random orthogonal head matrices, ReLU factors "
         "$e^{0.3\\,N(0,1)}$, permutations, and an orthogonal map of the residual stream), and for vectors without "
         "structure. Then what no symmetry can change, pairs after alignment, and ways between the models.",
-        comparisons=_comparisons(first.shapes[TRAINED], {where(r): r.shapes[TRAINED] for r in runs[1:2]}),
+        comparisons=comparisons(first.shapes[TRAINED], {where(r): r.shapes[TRAINED] for r in runs[1:2]}),
         tables=[
             table
             for r in runs
@@ -54,7 +54,7 @@ def run(setting: Setting) -> Result:
     )
 
 
-def _comparisons(g: Geometry, choices: Mapping[str, Geometry]) -> list[Comparison]:
+def comparisons(g: Geometry, choices: Mapping[str, Geometry]) -> list[Comparison]:
     p = reported
 
     def compared(

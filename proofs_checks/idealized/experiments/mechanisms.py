@@ -65,7 +65,8 @@ def canonical_distances(architecture: Architecture, theta: Tensor) -> Tensor:
     """(pairs,): distance between tables E, maps E W_Q W_Kᵀ Eᵀ, ... seen from the stream's own frame, relative.
 
     Entries compared: token table, output map and each head's score and value products, in the frame of the stream; the
-    heads matched as best they can be. Zero for models that differ by heads, neurons and a turn of the stream.
+    heads matched as best they can be. Zero for models that differ by heads, neurons and a turn of the stream; other
+    maps of the stream change it.
     """
     flat, forms, heads = ParameterVector.of(architecture), [], []
     for one in theta:

@@ -18,6 +18,7 @@ from proofs_checks.idealized.experiments.table_1 import implied_vocabulary
 from proofs_checks.idealized.model import Protocol, architecture, copy_last, initial, logits, parity, train
 from proofs_checks.idealized.model.training import accuracies
 from symgauge.errors import InvalidInput
+from symgauge.experiments.record import recorded
 from symgauge.experiments.result import Outcome
 from symgauge.experiments.suite import Setting, experiments_of
 
@@ -30,7 +31,8 @@ def trained() -> torch.Tensor:
 
 
 def test_all_of_the_source_is_there() -> None:
-    keys = ["table-1", "table-2", "table-3", "figure-1", "figure-2", "figure-3", "figure-4", "figure-5"]
+    keys = ["table-1", "table-2", "table-3", "table-3-stream"]
+    keys += ["figure-1", "figure-2", "figure-3", "figure-4", "figure-5", "figure-5-starts"]
     assert list(experiments_of("idealized")) == keys
 
 
@@ -50,6 +52,14 @@ def test_what_cannot_be_run_is_refused() -> None:
 def test_figure_2_with_few_seeds() -> None:
     result = experiments_of("idealized")["figure-2"].run(Setting(seeds=1))
     assert len(result.tables[0].rows) == 5
+
+
+def test_what_is_swept_apart_measures_the_same_quantities() -> None:
+    found = experiments_of("idealized")
+    for key, beside, seeds in (("figure-5-starts", "figure-5", 3), ("table-3-stream", "table-3", 1)):
+        ours = {each.quantity for each in found[key].run(Setting(seeds=seeds)).comparisons}
+        theirs = {each.quantity for each in recorded("idealized")["paper"].runs[beside].result.comparisons}
+        assert ours <= theirs
 
 
 def test_table_1_implies_whole_vocabularies() -> None:
