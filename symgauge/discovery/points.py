@@ -53,7 +53,7 @@ class Points:
         return 1 + max((number for number, p in self._points if p == prime), default=-1)
 
     def point(self, number: int, prime: int) -> Point:
-        """Rows from as many inputs as could settle the rank, with no search for the last of them."""
+        """Rows from as many inputs as could settle the rank, or give half of it, with no search for the last of them."""
         if (number, prime) not in self._points:
             self._points[number, prime] = self._drawn(number, prime)
         return self._points[number, prime]
@@ -78,7 +78,10 @@ class Points:
         acceptance = Acceptance(evaluation, torch.Generator().manual_seed(key + 1), rounds=_ROUNDS)
         rows = JacobianRows(evaluation, acceptance, self.fibre.output, len(theta), "cpu", key + 2)
         acceptance.prepare()
-        rows.grow(max(2, math.ceil(len(theta) / rows.per_position)))
+        batch = max(2, math.ceil(len(theta) / rows.per_position))
+        # Behind a narrow map the outputs of a position hang together, and a batch has few independent rows.
+        while rows.grow(batch)[1] and 2 * rows.echelon.rank < self.fibre.rank:
+            pass
         basis = rows.echelon.basis
         field = evaluation.calculus.field
         # Unknown coefficients are rational, so that real and imaginary part of a row hold each for itself.

@@ -190,3 +190,11 @@ class Inverted(nn.Module):
 
 def test_a_module_that_fails_at_symmetric_points_is_searched_all_the_same() -> None:
     assert discover(Inverted(), symgauge.Vectors(1, 2)).discrete.order == 96  # 3! · 2³, and the sign of both factors
+
+
+def test_a_narrow_head_gives_few_rows_at_a_time() -> None:
+    """One value channel: a batch of positions has far fewer independent rows than outputs, so more are looked at."""
+    a = symgauge.Architecture(5, 1, 4, 1, residual=False, context=4, rotary=symgauge.Rotary(turns=(0.2, 0.2)))
+    found = discover(a, discrete=False)
+    assert (found.nullity, found.unexplained) == (9, 0)
+    assert Counter(ideal.algebra for ideal in found.ideals) == {"gl(2, ℂ)": 1, "gl(1, ℝ)": 1}
