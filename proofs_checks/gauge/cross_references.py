@@ -42,6 +42,7 @@ class Pointer(NamedTuple):
     names: str
 
 
+# Those of Corollary 3.8 are not among them: they are to statements of these numbers (gauge/x-2).
 POINTERS = tuple(
     Pointer(origin, TEXT.quote(sentence), section, names)
     for origin, sentence, section, names in (
@@ -51,8 +52,6 @@ POINTERS = tuple(
         ("Corollary 3.5", "Full proof in Appendix C.4.", "C.4", "Corollary 3.5"),
         ("Theorem 3.6", "Complete proof in Appendices B.1–B.6.", "B.6", "completeness"),
         ("Corollary 3.7", "Dimension count in Appendix B.7.", "B.7", "dimension"),
-        ("Corollary 3.8", "See Appendix D.1 (commutant)", "D.1", "commutant"),
-        ("Corollary 3.8", "and Appendix D.2 (group reduction).", "D.2", "reduction"),
         ("Corollary 4.1", "LayerNorm preserves the symmetry in both variants; see Appendix C.2.", "C.2", "LayerNorm"),
         ("Corollary 4.1", "Details in Appendix C.5.", "C.5", "LayerNorm"),
         ("Lemma 4.2", "Proof in Appendix C.2.", "C.2", "feed-forward"),

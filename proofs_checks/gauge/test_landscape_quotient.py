@@ -60,7 +60,6 @@ def test_effective_dimension(evidence: EvidenceLog) -> None:
         r"queries and keys wider than the stream, $d = 2$, $d_k = 3$, $d_v = 1$: the count is another",
         kind="exact",
         figures={"nullity": at_most(account(wide).fibre.require_decided().nullity, claimed(wide) - 1)},
-        only="eq-77",
     )
     alone, stacked = census(LAYERS, claimed), census(STACKS, claimed)
     evidence.exact(

@@ -123,6 +123,7 @@ def test_position_encodings(evidence: EvidenceLog) -> None:
         "normalised queries and keys": plain.replace(qk_norm=True, norm="rms", **EPSILON),
     }
     differ = {name: dimension(ReferenceModel(a), Vectors(3, a.d_model)).nullity for name, a in outside.items()}
+    differ["sequences of one token"] = dimension(ReferenceModel(plain), Vectors(1, plain.d_model)).nullity
     stated = plain.heads * (plain.d_k + plain.d_v**2)
     evidence.control(
         f"outside of the condition the exact nullity is not $h(d_k+d_v^2) = {stated}$, and with the encoding added to "
