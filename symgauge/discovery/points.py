@@ -53,7 +53,7 @@ class Points:
         return 1 + max((number for number, p in self._points if p == prime), default=-1)
 
     def point(self, number: int, prime: int) -> Point:
-        """Rows from as many inputs as could settle the rank, or give half of it, with no search for the last of them."""
+        """Rows from inputs that could settle the rank, or give half of it, with no search for the last of them."""
         if (number, prime) not in self._points:
             self._points[number, prime] = self._drawn(number, prime)
         return self._points[number, prime]

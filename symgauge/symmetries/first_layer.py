@@ -82,6 +82,11 @@ def _few_tokens_for_a_latent(a: Architecture) -> bool:
     latent = max(a.latent.query, a.latent.key_value)
     if a.vocabulary <= max(latent * (latent + 1) // 2, a.d_model + max(1, latent // 2)):
         return True
+    # Channels that all heads share and that do not turn add to the scores as the latent does. Tokens that both span
+    # leave a constant of the scores, of which softmax sees nothing.
+    alike = a.latent.d_rope and (a.rotary is None or a.rotary.unrotated or any(t % 1 == 0 for t in a.rotary.turns))
+    if alike and a.vocabulary <= a.d_model - (a.norm == "layer") + a.latent.key_value - (a.attention == "linear"):
+        return True
     # All that maps in and out of a latent are, up to its rotations, against what they make of each token.
     read = a.d_model + (a.norm == "layer" and a.norm_offset) - (a.norm == "layer")
     made = {a.latent.query: a.heads * a.d_k, a.latent.key_value: a.heads * (a.d_k - a.latent.d_rope + a.d_v)}
@@ -114,11 +119,13 @@ def _few_tokens_for_hidden_units(a: Architecture, tokens: int) -> bool:
 def _few_tokens_for_a_stream_read_once(a: Architecture) -> bool:
     """Whether the only norms are a first layer's: then any matrix may act on the stream, and on what they hand on."""
     network = a.d_ff > 0 or a.experts is not None
-    once = a.placement.startswith("parallel") or (a.placement == "pre" and not network)
+    once = a.placement.startswith("parallel") or (a.placement in ("pre", "sandwich") and not network)
     if not a.is_model or a.norm == "none" or a.final_norm or a.layers > 1 or a.tied or not once:
         return False
     directions = a.d_model - (a.norm == "layer")
     few = a.vocabulary * (directions - a.epsilon_is_zero) < 2 * a.d_model**2 + _network(a)
+    # Behind an output norm rotations and gains are as many as a form has entries, and none besides.
+    few = few and a.placement != "sandwich"
     # Tokens that hold the two matrices apart may leave a quadratic form and the size of ε. Positions hold what lies
     # along their differences.
     held = a.context - 1 if a.position_table else 0

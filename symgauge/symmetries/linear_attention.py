@@ -105,8 +105,24 @@ def tokens_tell_keys_from_values(a: Architecture) -> bool:
     if a.attention != "linear" or not isinstance(sub, Attention):
         return True
     _, key, value, _ = functions_read(a, graph, sub)
-    scale = 0 if a.qk_norm else 1
-    return a.vocabulary * (a.d_k + a.d_v - 1) >= a.d_k * key + a.d_v * value - scale
+    numbers = a.d_k * key + a.d_v * value - (0 if a.qk_norm else 1)
+    return a.groups * (a.vocabulary * (a.d_k + a.d_v - 1) - numbers) >= _shifts_of_the_table(a, graph)
+
+
+def _shifts_of_the_table(a: Architecture, graph: ModelGraph) -> int:
+    """Constants that keys and values without biases can have of a table that is shifted.
+
+    The table moves by one vector for all tokens, which queries take up by their biases or do not see, and what is added
+    to the stream, or reads it, by its own. Keys and values then have numbers beside those of their maps.
+    """
+    sub, branch = next(graph.sublayers()), graph.steps[0].branches[0]
+    assert isinstance(sub, Attention)
+    behind = a.output_bias or (a.head_bias and (a.ff_bias or not a.d_ff) and a.layers == 1)
+    if branch.input_norm is not None or a.tied or a.position_table or (a.residual and not behind):
+        return 0
+    query, key, value = (m.bias is not None for m in sub.readers)
+    constants = a.groups * (a.d_k * (not key) + a.d_v * (not value))
+    return min(constants, a.d_model if query else max(0, a.d_model - a.heads * a.d_k))
 
 
 def heads_write_what_they_read(a: Architecture) -> bool:
@@ -124,11 +140,15 @@ def heads_write_what_they_read(a: Architecture) -> bool:
     if not a.is_model or a.position_table or not a.residual or a.causal:
         return False
     _, key, value, _ = functions_read(a, graph, sub)
-    seen = min(a.vocabulary, numbers_of_products(key, value))
+    shifts = _shifts_of_the_table(a, graph)
+    more = int(shifts > 0)  # of a shifted table they see a constant besides
+    seen = min(a.vocabulary, numbers_of_products(key + more, value + more))
     still = sum(channels for channels, parts in turning_alike(a, sub.rotary) if parts == 1)
     if not still or (seen < a.vocabulary and min(key, value) <= a.d_model):
         return False
     maps = a.d_model * (a.d_model + 1) // 2 if a.tied else a.d_model**2
     numbers = a.groups * _numbers_of_a_group(a, graph, sub)
-    alone = a.d_k * key + a.d_v * value - 1 + still * a.d_v
-    return numbers + maps > _numbers_of_the_form(a, graph, sub, seen) or (not a.tied and alone > seen * a.d_k * a.d_v)
+    alone = a.groups * (a.d_k * key + a.d_v * value - 1 + still * a.d_v) + shifts
+    if numbers + maps > _numbers_of_the_form(a, graph, sub, seen):
+        return True
+    return not a.tied and alone > a.groups * seen * a.d_k * a.d_v

@@ -98,6 +98,47 @@ EDGES |= {
     ]
 }  # fmt: skip
 
+SHIFTED: dict[str, Any] = {"attention": "linear", "query_bias": True, "output_bias": True}
+EDGES |= {
+    f"a shifted table, {name}": (sizes, {**SHIFTED, **fields}, "without softmax" if free else "")
+    for name, sizes, fields, free in [
+        ("its constants in keys and values", (3, 1, 1, 1), {"vocabulary": 6}, True),
+        ("tokens enough", (3, 1, 1, 1), {"vocabulary": 7}, False),
+        ("keys with a bias of their own", (3, 1, 1, 1), {"vocabulary": 6, "key_bias": True}, True),
+        ("queries that see it", (3, 3, 1, 1), {"vocabulary": 5, "query_bias": False}, False),
+        ("directions that queries do not see", (3, 1, 1, 1), {"vocabulary": 6, "query_bias": False}, True),
+        ("nothing behind takes it up", (3, 1, 1, 1), {"vocabulary": 6, "output_bias": False}, False),
+        ("biases behind take it up", (3, 1, 1, 1),
+         {"vocabulary": 6, "output_bias": False, "d_ff": 2, "ff_bias": True, "head_bias": True}, True),
+        ("and a token's own vector", (3, 1, 1, 1), {"vocabulary": 7, "causal": False}, True),
+        ("and a token's own vector, tokens enough", (3, 1, 1, 1), {"vocabulary": 8, "causal": False}, False),
+    ]
+}  # fmt: skip
+
+ALIKE: dict[str, Any] = {
+    "latent": Latent(2, 2, 3), "norm": "rms", "d_ff": 0, "placement": "sandwich", "tied": True, "head_bias": True,
+}  # fmt: skip
+EDGES |= {
+    f"a latent beside channels that do not turn, {name}": ((3, 3, 5, 5), {**ALIKE, **fields}, "latent" if few else "")
+    for name, fields, few in [
+        ("tokens that both span", {"vocabulary": 5, "rotary": Rotary((0.37,), 1)}, True),
+        ("a token more", {"vocabulary": 6, "rotary": Rotary((0.37,), 1)}, False),
+        ("LayerNorm has a direction less", {"vocabulary": 5, "rotary": Rotary((0.37,), 1), "norm": "layer"}, False),
+        ("all channels turn", {"vocabulary": 5, "latent": Latent(2, 2, 2), "rotary": Rotary((0.37,))}, False),
+    ]
+}
+
+SANDWICH: dict[str, Any] = {"norm": "rms", "placement": "sandwich"}
+EDGES |= {
+    f"an output norm on a stream that one norm reads, {tokens} tokens, ε = {epsilon}": (
+        (d_model, 2, 2, 2), {**SANDWICH, "vocabulary": tokens, "epsilon": epsilon},
+        "too few to hold a stream" if few else "")
+    for d_model, tokens, epsilon, few in [
+        (3, 6, 0.1, True), (3, 7, 0.1, False), (3, 5, 0.0, True), (3, 6, 0.0, False), (4, 10, 0.1, True),
+        (4, 11, 0.1, False),
+    ]
+}  # fmt: skip
+
 NORMED: dict[str, Any] = {"qk_norm": True, "d_ff": 0}
 EDGES |= {
     f"normed heads, {name}": (sizes, {**NORMED, **fields}, "the forms" if few else "")
