@@ -12,6 +12,7 @@ from sympy import GF
 from proofs_checks.gauge.recovered_elements import find_element
 from proofs_checks.support.algebra import linearised
 from proofs_checks.support.algebra.group import GaugeElement, act, compose, random_element
+from proofs_checks.support.attention_biases import record_more_with_biases
 from proofs_checks.support.attention_points import general_layer, head, layer, on_theta_0, second_orbit
 from proofs_checks.support.explicit_attention import same
 from proofs_checks.support.integer_matrices import unimodular
@@ -44,6 +45,9 @@ def test_factorisation(evidence: EvidenceLog) -> None:
         counterexample=r"$d = h = 2$, $d_k = d_v = 1$, $M_1 = M_2$, $W_V = W_O = I_2$: $W_V\mapsto W_VP$, "
         r"$W_O\mapsto P^{-1}W_O$ with $P = \begin{pmatrix}1&1\\0&1\end{pmatrix}$ mixes the heads",
         cases=6,
+    )
+    record_more_with_biases(
+        evidence, Architecture(4, 2, 1, 2, context=3, **ALONE), lambda a: a.heads * (a.d_k**2 + a.d_v**2)
     )
     evidence.proof(
         r"poles of the function determine $\{(M_i, N_i)\}$ (see Lemma B.2)",
