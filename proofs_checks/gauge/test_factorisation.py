@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -139,6 +140,26 @@ def test_independent_weights(evidence: EvidenceLog) -> None:
         "equal sums have equal terms, on $\\Theta_0$",
         not (all(map(on_theta_0, MIXED)) and same(*MIXED, tokens=3, cases=4)),
         counterexample=r"$M_1 = M_2$ on $\Theta_0$: $N_1+N_2$ is seen, not $N_1$ and $N_2$",
+        cases=4,
+    )
+    one, zero = sp.Matrix([[1]]), sp.zeros(1)
+    plain = Attention(
+        (one, one),
+        (one, 2 * one),
+        (one, one),
+        (one, one),
+        (0, 1),
+        b_q=(zero,) * 2,
+        b_k=(zero,) * 2,
+        b_v=(zero,) * 2,
+        b_o=zero,
+    )
+    traded = replace(plain, b_v=(one, -one))
+    evidence.exact(
+        "the same with biases of the values",
+        not same(plain, traded, tokens=3, cases=4),
+        counterexample=r"$d = 1$, $h = 2$, $M_1 = 1$, $M_2 = 2$, all other weights 1: $b_V = 0, 0$ and $b_V = 1, -1$ "
+        r"give equal outputs, as rows of $\alpha_i$ sum to one, and $V_i$ differ",
         cases=4,
     )
     paired = layer(*(head(q, k, E1, E2) for q, k in ((E1, E2), (E1, [0, -1]), ([1, 1], E2), ([1, 1], [0, -1]))))
