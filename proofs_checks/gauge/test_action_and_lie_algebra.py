@@ -15,6 +15,7 @@ from proofs_checks.gauge.critical_points import hessian_nullity, kernel_residual
 from proofs_checks.gauge.landscape_losses import quadratic_loss
 from proofs_checks.support.algebra import linearised
 from proofs_checks.support.attention_biases import record_more_with_biases
+from proofs_checks.support.bare_attention import record_more_than_bare_attention
 from proofs_checks.support.census import census
 from proofs_checks.support.exact_function import ExactFunction, Roles
 from proofs_checks.support.group_elements import head_element
@@ -111,6 +112,7 @@ def test_lie_algebra(evidence: EvidenceLog) -> None:
     )
     canonical = Architecture(4, 2, 1, 2, context=3, **ALONE)
     record_more_with_biases(evidence, canonical, lambda a: a.heads * (a.d_k**2 + a.d_v**2))
+    record_more_than_bare_attention(evidence, only="abs-5")
     steps = (
         linearised.prove_score_derivative,
         linearised.prove_perpendicular_part_vanishes,

@@ -9,6 +9,7 @@ import sympy as sp
 from proofs_checks.gauge.layer_algebra import average
 from proofs_checks.gauge.reported import TEXT
 from proofs_checks.gauge.trained_students import School, Student, school
+from proofs_checks.support.explicit_attention import same, scalar
 from symgauge.algorithms import align, canonicalize, equivalent
 from symgauge.claims import EvidenceLog, at_least, at_most, checks
 
@@ -55,6 +56,13 @@ def test_independent_training(evidence: EvidenceLog) -> None:
         counterexample=r"$d = h = 2$, $d_k = d_v = 1$, $M_1 = E_{12}$, $N_1 = E_{11}$, $N_2 = \epsilon E_{22}$ in "
         r"both, $M_2 = 2E_{12}$ and $3E_{12}$: ranks as A4 and A6 ask, outputs differ by at most $\epsilon$ times the "
         r"spread of the inputs, for every $\epsilon>0$, and $M_2$ is an invariant",
+    )
+    evidence.exact(
+        "attention layers with biases that have one function are gauge-equivalent",
+        not same(scalar(0), scalar(1), tokens=3, cases=8),
+        counterexample=r"$d=d_k=d_v=1$, all weights 1, $b_Q=0$: $b_K=0$ and $b_K=1$ give equal outputs, and (6) moves "
+        r"$W_K$ with $b_K$, so that $b_K/W_K$ stays as it is",
+        cases=8,
     )
     near = school(3, faint=1e-3).students
     answers = [equivalent(a.parameters, b.parameters, tolerance=1e-2) for a, b in pairs(list(near))]

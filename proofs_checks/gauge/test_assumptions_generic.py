@@ -201,6 +201,76 @@ def test_where_the_construction_fails(evidence: EvidenceLog) -> None:
     )
 
 
+@checks("prop-A.1h")
+def test_numbers_of_tokens(evidence: EvidenceLog) -> None:
+    rng = Random(5)
+    sizes = [(2, 1, 1), (2, 2, 2), (3, 2, 2), (4, 3, 2), (4, 3, 3)]  # h, d_k, d_v with d = h·d_v ≥ 2d_k and d_v ≤ d_k
+    enough = [every_head_isolated(*s, tokens=s[2], rng=rng) for s in sizes]
+    evidence.exact(
+        r"heads all isolated, by $n = d_v\le d_k$ tokens each, can have $[W_Q\mid W_K]$ of rank $2d_k$, as A6 asks",
+        figures={
+            "(h, d_k, d_v)": [list(s) for s in sizes],
+            "rank": equal([ranks for _, ranks in enough], [[2 * d_k] * h for h, d_k, _ in sizes]),
+            "seed": 5,
+        },
+        counterexample=r"$h = d = 2$, $d_k = d_v = n = 1$: with rows $x_1, x_2$ for the two heads, $x_1W_Q^{(1)} = "
+        r"x_1W_K^{(1)} = 1$ and $x_2W_Q^{(1)} = x_2W_K^{(1)} = 0$, so $W_Q^{(1)} = W_K^{(1)}$",
+        cases=len(sizes),
+    )
+    fewer = [(3, 2, 2), (4, 3, 3), (5, 4, 4)]
+    with_less = [every_head_isolated(*s, tokens=s[2] - 1, rng=rng) for s in fewer]
+    evidence.control(
+        "by the same construction with one token less they do",
+        kind="exact",
+        figures={"rank": equal([ranks for _, ranks in with_less], [[2 * d_k] * h for h, d_k, _ in fewer])},
+    )
+    evidence.exact(
+        r"rows that isolate every head are $hn$ independent ones: on them all heads' queries side by side are block "
+        r"diagonal, of rank $hn$; so $hn\le d = hd_v$",
+        on="correction",
+        figures={
+            "rank of these queries": equal(
+                [rank for rank, _ in enough + with_less],
+                [h * v for h, _, v in sizes] + [h * (v - 1) for h, _, v in fewer],
+            )
+        },
+        cases=len(enough + with_less),
+    )
+    roomy = [(1, 1, 2), (2, 1, 2), (2, 1, 3), (3, 1, 2), (2, 2, 4)]
+    at_general_points = [isolates(heads(h * d_v, h, d_k, rng)) for h, d_k, d_v in sizes + roomy]
+    evidence.exact(
+        r"at general parameters with $d = hd_v$ head 1 is isolated by $d_k$ tokens where $d_v\ge2d_k$, which are fewer "
+        r"than $d_v$, and not where $d_v\le d_k$",
+        on="correction",
+        figures={
+            "(h, d_k, d_v)": [list(s) for s in sizes + roomy],
+            "isolates": equal(at_general_points, [False] * len(sizes) + [True] * len(roomy)),
+            "seed": 5,
+        },
+        cases=len(sizes + roomy),
+    )
+
+
+def every_head_isolated(number: int, d_k: int, d_v: int, tokens: int, rng: Random) -> tuple[int, list[int]]:
+    """Maps W_Q, W_K that are otherwise general, of heads which given general rows isolate, so many tokens for each.
+
+    Returned are the rank of all heads' queries side by side on all rows, and the rank of each head's [W_Q | W_K].
+    """
+    width = number * d_v
+    rows = general_matrix(number * tokens, width, rng)
+    inverse = rows.T * (rows * rows.T).inv()
+    silent = sp.eye(width) - inverse * rows
+    queries, found = [], []
+    for own in range(number):
+        wanted = sp.zeros(number * tokens, d_k)  # √d_k e_j in the head's own rows, up to the factor
+        for j in range(tokens):
+            wanted[own * tokens + j, j] = 1
+        query, key = (inverse * wanted + silent * general_matrix(width, d_k, rng) for _ in range(2))
+        queries.append(rows * query)
+        found.append(int(sp.Matrix.hstack(query, key).rank()))
+    return int(sp.Matrix.hstack(*queries).rank()), found
+
+
 def heads(width: int, number: int, d_k: int, rng: Random) -> list[sp.Matrix]:
     """General [W_Q | W_K] of some heads."""
     return [general_matrix(width, 2 * d_k, rng) for _ in range(number)]

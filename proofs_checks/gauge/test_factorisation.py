@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -12,6 +13,7 @@ from sympy import GF
 from proofs_checks.gauge.recovered_elements import find_element
 from proofs_checks.support.algebra import linearised
 from proofs_checks.support.algebra.group import GaugeElement, act, compose, random_element
+from proofs_checks.support.attention_biases import record_more_with_biases
 from proofs_checks.support.attention_points import general_layer, head, layer, on_theta_0, second_orbit
 from proofs_checks.support.explicit_attention import same
 from proofs_checks.support.integer_matrices import unimodular
@@ -44,6 +46,9 @@ def test_factorisation(evidence: EvidenceLog) -> None:
         counterexample=r"$d = h = 2$, $d_k = d_v = 1$, $M_1 = M_2$, $W_V = W_O = I_2$: $W_V\mapsto W_VP$, "
         r"$W_O\mapsto P^{-1}W_O$ with $P = \begin{pmatrix}1&1\\0&1\end{pmatrix}$ mixes the heads",
         cases=6,
+    )
+    record_more_with_biases(
+        evidence, Architecture(4, 2, 1, 2, context=3, **ALONE), lambda a: a.heads * (a.d_k**2 + a.d_v**2)
     )
     evidence.proof(
         r"poles of the function determine $\{(M_i, N_i)\}$ (see Lemma B.2)",
@@ -135,6 +140,26 @@ def test_independent_weights(evidence: EvidenceLog) -> None:
         "equal sums have equal terms, on $\\Theta_0$",
         not (all(map(on_theta_0, MIXED)) and same(*MIXED, tokens=3, cases=4)),
         counterexample=r"$M_1 = M_2$ on $\Theta_0$: $N_1+N_2$ is seen, not $N_1$ and $N_2$",
+        cases=4,
+    )
+    one, zero = sp.Matrix([[1]]), sp.zeros(1)
+    plain = Attention(
+        (one, one),
+        (one, 2 * one),
+        (one, one),
+        (one, one),
+        (0, 1),
+        b_q=(zero,) * 2,
+        b_k=(zero,) * 2,
+        b_v=(zero,) * 2,
+        b_o=zero,
+    )
+    traded = replace(plain, b_v=(one, -one))
+    evidence.exact(
+        "the same with biases of the values",
+        not same(plain, traded, tokens=3, cases=4),
+        counterexample=r"$d = 1$, $h = 2$, $M_1 = 1$, $M_2 = 2$, all other weights 1: $b_V = 0, 0$ and $b_V = 1, -1$ "
+        r"give equal outputs, as rows of $\alpha_i$ sum to one, and $V_i$ differ",
         cases=4,
     )
     paired = layer(*(head(q, k, E1, E2) for q, k in ((E1, E2), (E1, [0, -1]), ([1, 1], E2), ([1, 1], [0, -1]))))

@@ -11,7 +11,7 @@ from proofs_checks.gauge.recovered_elements import left_inverse, recovered_from_
 from proofs_checks.support.algebra import linearised
 from proofs_checks.support.algebra.group import act, random_element
 from proofs_checks.support.attention_points import general_layer, head, layer, on_theta_0, second_orbit
-from proofs_checks.support.explicit_attention import same
+from proofs_checks.support.explicit_attention import same, scalar
 from proofs_checks.support.integer_matrices import unimodular
 from proofs_checks.support.small_architectures import ALONE
 from proofs_checks.support.symbolic_evidence import proves
@@ -124,6 +124,13 @@ def test_scores_from_weights(evidence: EvidenceLog) -> None:
         not (same(one, two, tokens=1, cases=4) and one.w_q[0] * one.w_k[0].T != two.w_q[0] * two.w_k[0].T),
         counterexample=r"$n = 1$: the only weight is 1, whatever $W_Q$, $W_K$ are",
         cases=4,
+    )
+    evidence.exact(
+        "with biases the weights determine the scores",
+        not same(scalar(0), scalar(1), tokens=3, cases=8),
+        counterexample=r"$d=d_k=d_v=1$, all weights 1, $b_Q=0$: $b_K=0$ and $b_K=1$ give equal outputs, and scores "
+        r"$Q'K'^\top = QK^\top+Q\mathbf 1^\top$ that differ by one constant a row",
+        cases=8,
     )
     x, delta = sp.Matrix([sp.symbols("x0:3")]), sp.Matrix([sp.symbols("y0:3")])
     change = sp.Matrix(3, 3, sp.symbols("m0:9"))

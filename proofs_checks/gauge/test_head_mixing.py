@@ -11,6 +11,7 @@ import torch
 
 from proofs_checks.gauge.algebra import head_mixing
 from proofs_checks.gauge.shared_heads import KEY, SIZES, VALUE, record_resplitting, relabelled, shared
+from proofs_checks.support.attention_biases import record_more_with_biases
 from proofs_checks.support.census import census
 from proofs_checks.support.exact_function import ExactFunction, Roles
 from proofs_checks.support.silent_head import nullity_with_a_silent_head
@@ -152,6 +153,7 @@ def test_independence_of_blocks(evidence: EvidenceLog) -> None:
 @checks("B.7-max")
 def test_maximality_under_sharing(evidence: EvidenceLog) -> None:
     record_resplitting(evidence, shared((5, 2, 1, 2, 3)), "B.7-max")
+    record_more_with_biases(evidence, shared((5, 2, 1, 2, 3)), lambda a: a.groups * (a.d_k**2 + a.d_v**2))
     w_k, k_ = matrix("W_K", d, d_k), matrix("W_K'", d, d_k)
     left = matrix("W_K'⁺", d_k, d)
     by_rank = Facts(equations=((left * k_, sp.Identity(d_k)),))

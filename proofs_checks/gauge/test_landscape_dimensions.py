@@ -11,6 +11,7 @@ import sympy as sp
 import torch
 
 from proofs_checks.gauge.critical_points import gauge_path, hessian, hessian_nullity, squared_loss
+from proofs_checks.gauge.degenerate_critical_points import record_kernel_off_the_stratum
 from proofs_checks.gauge.dimension_counts import BASE, BASE_LAYERS, GPT_3, GPT_3_LAYERS, gauge_dimension
 from proofs_checks.gauge.landscape_losses import quadratic_loss
 from proofs_checks.gauge.reported import BASE_PARAMETERS, GPT_3_PARAMETERS, TEXT
@@ -44,6 +45,7 @@ def test_hessian_kernel(evidence: EvidenceLog) -> None:
         is_zero(scalar.subs(minimum) * sp.Matrix([q, -k]).subs(minimum)) and scalar.subs(minimum).rank() == 1,
         on="condition",
     )
+    record_kernel_off_the_stratum(evidence)
     record_float_hessians_on_condition(evidence)
     a = Architecture(4, 2, 1, 2, context=3, **ALONE, **BIASED)
     roles, x = random_parameters(a, 1), random_inputs(a, 1, batch=30)

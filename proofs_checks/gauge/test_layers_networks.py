@@ -45,7 +45,7 @@ def nullities(widths: tuple[tuple[int, ...], ...], activation: Callable[[Tensor]
     return [dimension(Deep(w, activation), Vectors(1, w[0])).require_decided().nullity for w in widths]
 
 
-@checks("lem-C.3a", "lem-C.3b")
+@checks("lem-C.3a")
 def test_lemma_of_permutations(evidence: EvidenceLog) -> None:
     before, after = gelu(x) - gelu(-x), (gelu(2 * x) - gelu(-2 * x)) / 2
     evidence.exact(
@@ -55,15 +55,6 @@ def test_lemma_of_permutations(evidence: EvidenceLog) -> None:
         r"$x$, as $\mathrm{GELU}(z)-\mathrm{GELU}(-z) = z$",
     )
     evidence.control("without the factor in front they differ", sp.simplify(before - 2 * after) != 0, kind="exact")
-    gated = identity("gated_rescaling")
-    evidence.proof(
-        "one gated unit, its up column doubled and its down row halved, is another function",
-        not proves(gated.prove),
-        counterexample=r"$\mathrm{SiLU}(z)\cdot2z\cdot\frac12 = \mathrm{SiLU}(z)\cdot z$, no permutation; so for "
-        r"every gated network, of every size",
-        only="lem-C.3b",
-    )
-    evidence.control(f"no proof with {gated.how_broken}", not proves(gated.prove_broken), kind="proof", only="lem-C.3b")
     record_identity(evidence, "hidden_permutation", on="condition")
     evidence.proof(
         r"on a general line the $\mathrm{GELU}''(w_j\cdot z+b_j)$ with $w_j\ne0$ and $(w_j,b_j)$ pairwise different up "
@@ -92,6 +83,26 @@ def test_lemma_of_permutations(evidence: EvidenceLog) -> None:
         cases=len(found),
     )
     record_signed_permutations(evidence)
+
+
+@checks("lem-C.3b")
+def test_gated_networks(evidence: EvidenceLog) -> None:
+    gated = identity("gated_rescaling")
+    evidence.proof(
+        "one gated unit, its up column doubled and its down row halved, is another function",
+        not proves(gated.prove),
+        counterexample=r"$\mathrm{SiLU}(z)\cdot2z\cdot\frac12 = \mathrm{SiLU}(z)\cdot z$, no permutation; so for "
+        r"every gated network, of every size",
+    )
+    record_identity(evidence, "gated_rescaling", on="correction")
+    shapes = ((3, 4), (2, 5))
+    plain = [dimension(Network(d, f, seed=1), Vectors(1, d)).require_decided().nullity for d, f in shapes]
+    evidence.exact(
+        "networks with GELU and without a gate have no continuous freedom: exact nullity 0",
+        on="correction",
+        figures={"(d, d_ff)": [list(s) for s in shapes], "nullity": equal(plain, [0] * len(shapes))},
+        cases=len(shapes),
+    )
 
 
 @checks("sec8-1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -129,6 +130,20 @@ def record_cached_keys(evidence: EvidenceLog) -> None:
         after.decode(token, keys * a.inv().T, values * c) == expected,
         on="condition",
     )
+    other = Head(w_k, w_q, w_v * c, w_o)
+    heads, cache = (before, other), [(earlier * h.w_k, earlier * h.w_v) for h in (before, other)]
+    together = decode(heads, token, cache)
+    evidence.exact(
+        "the same for two heads that exchange their places, $A_i = C_i = 1$, with the cache as it was",
+        decode(heads[::-1], token, cache) == together,
+        counterexample=r"head 1 as before, head 2 with $W_Q$ and $W_K$ exchanged and $W_VC$: each head reads the keys "
+        "and values of the other",
+    )
+    evidence.exact(
+        "with the cache exchanged along with its heads: equal",
+        decode(heads[::-1], token, cache[::-1]) == together,
+        on="condition",
+    )
     evidence.control(
         "keys moved and values not",
         after.decode(token, keys * a.inv().T, values) != expected,
@@ -149,3 +164,9 @@ class Head(NamedTuple):
         keys, values = keys.col_join(token * self.w_k), values.col_join(token * self.w_v)
         powers = (token * self.w_q * keys.T).applyfunc(lambda score: E**score)
         return (powers / sum(powers) * values * self.w_o).applyfunc(sp.cancel)
+
+
+def decode(heads: Sequence[Head], token: sp.Matrix, cache: Sequence[tuple[sp.Matrix, sp.Matrix]]) -> sp.Matrix:
+    """The sum over heads, each with the keys and values at its place in the cache."""
+    outputs = [head.decode(token, *cached) for head, cached in zip(heads, cache, strict=True)]
+    return sum(outputs[1:], outputs[0]).applyfunc(sp.cancel)

@@ -9,6 +9,7 @@ import torch
 from hypothesis import strategies as st
 
 from proofs_checks.support.attention_biases import record_more_with_biases
+from proofs_checks.support.bare_attention import record_more_than_bare_attention
 from proofs_checks.support.census import census, describe
 from proofs_checks.support.exact_function import ExactFunction
 from proofs_checks.support.group_elements import ROLES, general_element
@@ -38,6 +39,7 @@ def test_maximality(evidence: EvidenceLog) -> None:
     record_counterexamples(evidence)
     canonical = Architecture(4, 2, 1, 2, context=3, **ALONE)
     record_more_with_biases(evidence, canonical, lambda a: a.heads * (a.d_k**2 + a.d_v**2))
+    record_more_than_bare_attention(evidence, only="abs-2")
     record_identity(evidence, "query_key", on="condition")
     record_identity(evidence, "value_output", on="condition")
     evidence.proof(

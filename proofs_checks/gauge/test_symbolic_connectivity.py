@@ -6,6 +6,7 @@ import sympy as sp
 
 from proofs_checks.gauge.algebra import logarithm
 from proofs_checks.gauge.algebra import scalar_model as model
+from proofs_checks.gauge.degenerate_critical_points import record_kernel_off_the_stratum
 from proofs_checks.gauge.fibre_components import component, record_components
 from proofs_checks.support.algebra.group import GaugeElement, act
 from proofs_checks.support.attention_points import layer, on_theta_0
@@ -144,6 +145,7 @@ def test_hessian_of_gauge_directions(evidence: EvidenceLog) -> None:
         kind="exact",
         only=everywhere,
     )
+    record_kernel_off_the_stratum(evidence, only=everywhere)
     direction = model.at(model.VERTICAL, 1, 2)
     evidence.exact(
         "$v^\\top Hv$ along the gauge direction at $(1,2)$",
