@@ -174,6 +174,17 @@ def test_minimum(evidence: EvidenceLog) -> None:
                  **{f"accuracy, {k}": equal(a, 1.0) for k, a in right.items()}},
         only="abs-5",
     )  # fmt: skip
+    apart = HELD_WITHOUT_RESIDUAL
+    trials = evidence.numeric(
+        "without a residual stream, recorded trials of XOR with all answers right and 94 nonzero weights, of five",
+        on="condition",
+        figures={"right": at_least(trials_right("XOR", 94, apart), 1), **where()},
+        cases=5,
+        only="abs-5",
+    )
+    evidence.control(
+        "with 63 none is", figures={"right": at_most(trials_right("XOR", 63, apart), 0)}, of=trials, only="abs-5"
+    )
     evidence.exact(
         "nonzero weights of two models written by hand, and their accuracy",
         figures={**{k: at_most(n, RETRAINED / 100) for k, n in counts.items()},
