@@ -71,7 +71,7 @@ def test_broken_symmetries(evidence: EvidenceLog) -> None:
 
 @checks("5.2-b")
 def test_regular(evidence: EvidenceLog) -> None:
-    cases = [row(*key) for key in (COPY, XOR, WIDER_COPY)]
+    cases = [row(*key) for key in (COPY, XOR, LONGER_COPY, WIDER_COPY)]
     counts = {str(c.task): c.spaces.right.tolist() for c in cases}
     same = evidence.numeric(
         "P − rank of eight trained models each: one value for all initialisations?",
