@@ -24,7 +24,7 @@ from proofs_checks.idealized.model import architecture, copy_last, initial, logi
 from proofs_checks.idealized.model.training import accuracies
 from proofs_checks.idealized.recorded_trials import trials_right, where
 from proofs_checks.idealized.reported import TEXT
-from proofs_checks.idealized.text import OF_BRANCHES
+from proofs_checks.idealized.text import OF_ALGORITHMS, OF_BRANCHES
 from proofs_checks.idealized.trained_models import MODELS, twenty, ways
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.model_graph import graph_of
@@ -142,6 +142,7 @@ def test_local_search(evidence: EvidenceLog) -> None:
 
 @checks("8.2-b")
 def test_complexities(evidence: EvidenceLog) -> None:
+    evidence.not_stated(TEXT, OF_ALGORITHMS, there="algorithmic strategies")
     a = architecture(residual=False)
     flat, theta = ParameterVector.of(a), copy_by_attention()
     direct = copy_last_by_hand(architecture())
@@ -150,6 +151,7 @@ def test_complexities(evidence: EvidenceLog) -> None:
         figures={"nonzero, direct": equal(int(torch.count_nonzero(direct)), 3), "direct": equal(accuracy(direct), 1.0),
                  "nonzero, by attention": equal(int(torch.count_nonzero(theta)), 11),
                  "by attention": equal(accuracy(theta, residual=False), 1.0)},
+        on="correction",
     )  # fmt: skip
     needed = {}
     for name in flat.shapes:
@@ -169,6 +171,7 @@ def test_complexities(evidence: EvidenceLog) -> None:
         "without the residual stream, any one matrix zero: all logits are 0, or (queries, keys) blind to which token "
         "is last",
         figures={**needed, "matrices": equal(len(needed), 8)},
+        on="correction",
         cases=8,
     )
     evidence.control(

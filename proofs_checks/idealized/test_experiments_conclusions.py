@@ -17,14 +17,18 @@ from proofs_checks.idealized.model import (
     function_classes,
     initial,
     jacobians,
+    logits,
     repeated_rows,
     train,
     xor_first_two,
 )
+from proofs_checks.idealized.model.training import accuracies
 from proofs_checks.idealized.reported import FIGURE_2, FIGURE_2_NULL
 from proofs_checks.idealized.trained_models import COPY, LONGER_COPY, WIDER_COPY, XOR, row
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
 from symgauge.experiments.deciding import decided, record_outcome
+from symgauge.model_graph import graph_of
+from symgauge.parameter_vector import ParameterVector
 from symgauge.profiles import scale
 
 PROTOCOL = Protocol(rate=1e-3, loss=1e-3, steps=3000)
@@ -67,7 +71,7 @@ def test_broken_symmetries(evidence: EvidenceLog) -> None:
 
 @checks("5.2-b")
 def test_regular(evidence: EvidenceLog) -> None:
-    cases = [row(*key) for key in (COPY, XOR, WIDER_COPY)]
+    cases = [row(*key) for key in (COPY, XOR, LONGER_COPY, WIDER_COPY)]
     counts = {str(c.task): c.spaces.right.tolist() for c in cases}
     same = evidence.numeric(
         "P − rank of eight trained models each: one value for all initialisations?",
@@ -133,6 +137,25 @@ def test_what_the_count_depends_on(evidence: EvidenceLog) -> None:
     )
 
 
+def on_one_piece(residual: bool) -> Spaces:
+    """A model with two heads and positive weights that solves Copy-Last with every neuron on for every input: a head
+    looks at the tokens that are the last one. All weights have noise, so that none of the values vanishes by chance."""
+    a, task = architecture(residual=residual), copy_last()
+    generator = torch.Generator().manual_seed(0)
+    roles = {}
+    for name, shape in graph_of(a).shapes.items():
+        weight = 0.1 * torch.rand(shape, generator=generator, dtype=torch.float64)
+        size = 8 if name == "unembedding.weight" else 3 if "query" in name or "key" in name else 1
+        for token in range(2):
+            weight[..., token, token] += size
+        roles[name] = weight
+    theta = ParameterVector.of(a).join(roles).unsqueeze(0)
+    right = accuracies(logits(a, theta, task.inputs), task.targets.unsqueeze(0))
+    assert right == 1
+    assert active(a, theta[0], task.inputs).all()
+    return spaces(a, theta, task.inputs)
+
+
 @checks("fig-2")
 def test_constant_count(evidence: EvidenceLog) -> None:
     one_head, s = sized(8, 1, 8)
@@ -155,8 +178,18 @@ def test_constant_count(evidence: EvidenceLog) -> None:
     for d, heads in ((8, 2), (16, 2), (24, 3), (32, 4)):
         _, found = sized(d, heads, 2)
         several[f"d={d}, H={heads}"] = equal(sorted(set(found.left.tolist())), [4])
-    evidence.numeric("two or more heads", on="condition", figures=several, cases=8)
+    two = evidence.numeric("two or more heads", on="condition", figures=several, cases=8)
     evidence.control("one head in place of two", set(counts) != {4}, figures={"rows − rank": counts})
+    bare = {residual: on_one_piece(residual) for residual in (False, True)}
+    evidence.control(
+        "no residual stream, two heads: weights by hand that solve the task with all inputs on one piece",
+        figures={
+            "rows − rank": equal(int(bare[False].left[0]), 6),
+            "least value that counts": at_least(float(bare[False].kept[0]), 1e-10),
+            "with the stream": equal(int(bare[True].left[0]), 4),
+        },
+        of=two,
+    )
     patterns = active(a, one_head.theta[counts.index(max(counts))], inputs)
     mixed = [bool((x != x[0]).any()) for x in (patterns[inputs[:, -1] == 0], patterns[inputs[:, -1] == 1])]
     evidence.control(

@@ -22,13 +22,13 @@ from proofs_checks.idealized.group_statistics import (
 from proofs_checks.idealized.model import architecture, copy_last, logits
 from proofs_checks.idealized.trained_models import MODELS, seen_from_outside, twenty
 from symgauge.claims import EvidenceLog, at_least, at_most, checks, equal
-from symgauge.experiments.deciding import record_outcome
+from symgauge.experiments.deciding import WHERE, provenance
+from symgauge.experiments.record import recorded
 from symgauge.parameter_vector import ParameterVector
 
 
 @checks("fig-5", "7.3-c")
 def test_clusters(evidence: EvidenceLog) -> None:
-    record_outcome(evidence)
     permuted = geometry(
         gauge_copies(architecture(), twenty()[TRAINED][0], MODELS, 3, Mixture(stream=False, scales=0.0, heads=False))
     )
@@ -43,6 +43,25 @@ def test_clusters(evidence: EvidenceLog) -> None:
             "untrained": nearness(shape(UNTRAINED).plane),
         },
         cases=MODELS,
+        only="fig-5",
+    )
+    runs = [recorded("idealized")["paper"].runs[key] for key in ("figure-5", "figure-5-starts")]
+    ratios = [value for run in runs for value in run.result.comparison("first to last").values]
+    uniform = evidence.numeric(
+        "first to last share of the variance, from every initialisation on record: no further from uniform than the "
+        "2.55 that the source calls so",
+        on="reproduction",
+        figures={
+            **{f"ratio {n}": at_most(ratio, reported.RATIO) for n, ratio in enumerate(ratios, 1)},
+            WHERE: "; ".join(provenance("paper", run) for run in runs),
+        },
+        cases=len(ratios) * MODELS,
+        only="fig-5",
+    )
+    evidence.control(
+        "copies of one model by maps of the stream alone are further from it",
+        figures={"ratio": at_least(shape(STREAM).ratio, 1.5 * reported.RATIO)},
+        of=uniform,
         only="fig-5",
     )
     number = factorial(64) * factorial(2)

@@ -72,6 +72,19 @@ OF_ALGORITHMS = {
     ),
 }
 
+# What the gap of §6.2 depends on.
+OF_PRUNING = {
+    "whether pruned weights are held at zero while retraining": (
+        "mask",
+        "masked",
+        "frozen",
+        "held at zero",
+        "kept at zero",
+        "remain zero",
+    ),
+    "what the theoretical minimum is": ("lower bound", "minimum number", "minimal number", "minimum of", "minimum is"),
+}
+
 # What the disconnected structure of the abstract, §8.1 and §8.2 would have to rest on.
 OF_BRANCHES = {
     "how solutions that are connected were told from those that are not": (

@@ -8,17 +8,19 @@ import torch
 from torch import Tensor
 
 from proofs_checks.idealized.experiments.geometry import pairs
-from proofs_checks.idealized.experiments.groups import Group, Told, groups, told
+from proofs_checks.idealized.experiments.groups import PROTOCOL, SPARE, TRAINED, Group, Told, groups, told
 from proofs_checks.idealized.experiments.paths import Along, along, bent
 from proofs_checks.idealized.experiments.pruning import Level, largest, prune
 from proofs_checks.idealized.experiments.table_2 import Case, case
 from proofs_checks.idealized.model import Protocol, architecture, copy_last, initial, logits, parity, train
+from proofs_checks.idealized.model.model import Start
 from proofs_checks.idealized.model.training import accuracies
 
 SEEDS = range(8)  # as in Table 2
 COPY, LONGER_COPY, WIDER_COPY, XOR = ("Copy-Last", 2, 3), ("Copy-Last", 2, 4), ("Copy-Last", 3, 2), ("XOR", 2, 3)
 MODELS = 20  # as in section 7
 TRIALS = 3
+OTHER_STARTS: tuple[Start, ...] = ("xavier", "normal")
 QUICK = Protocol(rate=3e-3, loss=1e-4, steps=300)
 
 
@@ -40,6 +42,17 @@ def twenty() -> dict[str, Tensor]:
     """Name -> (20, P): the trained models of section 7 and their controls."""
     found: list[Group] = groups(architecture(), copy_last(), MODELS, seed=0)
     return {group.name: group.theta for group in found}
+
+
+@cache
+def from_all_starts() -> dict[Start, Tensor]:
+    """Twenty trained models (20, P) from each initialisation, those of ``twenty`` among them."""
+    a = architecture()
+    found: dict[Start, Tensor] = {"torch": twenty()[TRAINED]}
+    for how in OTHER_STARTS:
+        result = train(a, copy_last(), initial(a, range(MODELS + MODELS // SPARE), how), PROTOCOL)
+        found[how] = result.theta[result.solved][:MODELS]
+    return found
 
 
 @cache

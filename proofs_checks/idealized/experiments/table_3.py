@@ -105,8 +105,11 @@ def by_setting(setting: Setting) -> Pruned:
     return pruned(setting.seed, setting.seeds or TRIALS, 1500 if setting.paper else 600, True, setting.tick)
 
 
-def compared(found: Pruned) -> list[Comparison]:
-    """The accuracies of Table 3, under each way of making one number of the trials, with the mask and without."""
+def run(setting: Setting) -> Result:
+    found = by_setting(setting)
+    other = None
+    if setting.paper:
+        other = pruned(setting.seed, found.trials, 1500, False, setting.tick)
     comparisons = []
     for number, column in enumerate(COLUMNS):
         for level, percent in zip(found.of(column, FREE), PERCENTS, strict=True):
@@ -126,15 +129,6 @@ def compared(found: Pruned) -> list[Comparison]:
                         },
                     )
                 )
-    return comparisons
-
-
-def run(setting: Setting) -> Result:
-    found = by_setting(setting)
-    other = None
-    if setting.paper:
-        other = pruned(setting.seed, found.trials, 1500, False, setting.tick)
-    comparisons = compared(found)
     last, other_task = found.of("XOR", FREE)[-1], found.of("Copy-Last", FREE)[-1]
     comparisons += [
         Comparison("weights that 95 % leaves", KEPT, weights_kept(PARAMETERS, 95), factor=1),
@@ -157,11 +151,11 @@ def run(setting: Setting) -> Result:
         "does not.",
         comparisons=comparisons,
         tables=[
-            levels_table("Mask not enforced while retraining", found, FREE),
-            levels_table("Mask enforced while retraining", found, HELD),
+            _levels("Mask not enforced while retraining", found, FREE),
+            _levels("Mask enforced while retraining", found, HELD),
             _one_shot(found),
-            *([levels_table("No residual stream, mask not enforced", other, FREE)] if other else []),
-            *([levels_table("No residual stream, mask enforced", other, HELD)] if other else []),
+            *([_levels("No residual stream, mask not enforced", other, FREE)] if other else []),
+            *([_levels("No residual stream, mask enforced", other, HELD)] if other else []),
             by_hand(),
         ],
         settings={"seed": setting.seed, "trials": found.trials},
@@ -220,7 +214,7 @@ def _listed(counts: list[int]) -> str:
     return ", ".join(map(str, sorted(counts)))
 
 
-def levels_table(title: str, found: Pruned, mask: str) -> Table:
+def _levels(title: str, found: Pruned, mask: str) -> Table:
     rows = []
     for percent, *levels in zip([*PERCENTS, *FURTHER], *(found.of(c, mask) for c in COLUMNS), strict=False):
         cells: list[object] = [f"{percent:g} %", levels[0].kept]
