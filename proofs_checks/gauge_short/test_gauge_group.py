@@ -126,10 +126,10 @@ def test_position_encodings(evidence: EvidenceLog) -> None:
         "biases": plain.replace(**BIASED),
         "normalised queries and keys": plain.replace(qk_norm=True, norm="rms", **EPSILON),
         "a norm before it": plain.replace(norm="rms", **EPSILON),
-        "values wider than the stream": plain.replace(d_model=4, heads=1, d_v=5),
+        "values wider than the stream": plain.replace(d_model=4, heads=1, groups=1, d_v=5),
         "one token": plain.replace(context=1),
         "queries wider than the stream, two tokens": plain.replace(
-            d_model=2, heads=1, d_k=4, d_v=1, context=2, rotary=Rotary.standard(4)
+            d_model=2, heads=1, groups=1, d_k=4, d_v=1, context=2, rotary=Rotary.standard(4)
         ),
     }
     stated = {name: a.heads * (a.d_k + a.d_v**2) for name, a in outside.items()}
