@@ -113,7 +113,11 @@ def test_position_encodings(evidence: EvidenceLog) -> None:
         figures={"nullity": nullity, "claimed": reduced},
         cases=len(layers),
     )
-    turning = census([a.replace(rotary=Rotary.standard(a.d_k)) for a in layers], lambda a: a.heads * (a.d_k + a.d_v**2))
+    as_wide = [
+        Architecture(w, h, k, v, context=3, **ALONE) for w, h, k, v in ((2, 2, 2, 2), (3, 2, 2, 3), (4, 1, 4, 4))
+    ]
+    turned = [a.replace(rotary=Rotary.standard(a.d_k)) for a in layers + as_wide]
+    turning = census(turned, lambda a: a.heads * (a.d_k + a.d_v**2))
     evidence.exact("with rotary positions it is reduced", on="condition", figures=turning.figures, cases=turning.cases)
     record_identity(evidence, "rotary_commutant", on="condition")
     plain = Architecture(5, 2, 2, 3, context=3, rotary=Rotary.standard(2), **ALONE)
@@ -121,16 +125,21 @@ def test_position_encodings(evidence: EvidenceLog) -> None:
         "shared heads": plain.replace(groups=1),
         "biases": plain.replace(**BIASED),
         "normalised queries and keys": plain.replace(qk_norm=True, norm="rms", **EPSILON),
+        "a norm before it": plain.replace(norm="rms", **EPSILON),
+        "values wider than the stream": plain.replace(d_model=4, heads=1, groups=1, d_v=5),
+        "one token": plain.replace(context=1),
+        "queries wider than the stream, two tokens": plain.replace(
+            d_model=2, heads=1, groups=1, d_k=4, d_v=1, context=2, rotary=Rotary.standard(4)
+        ),
     }
-    differ = {name: dimension(ReferenceModel(a), Vectors(3, a.d_model)).nullity for name, a in outside.items()}
-    differ["sequences of one token"] = dimension(ReferenceModel(plain), Vectors(1, plain.d_model)).nullity
-    stated = plain.heads * (plain.d_k + plain.d_v**2)
+    stated = {name: a.heads * (a.d_k + a.d_v**2) for name, a in outside.items()}
+    found = {name: dimension(ReferenceModel(a), Vectors(a.context, a.d_model)).nullity for name, a in outside.items()}
     evidence.control(
-        f"outside of the condition the exact nullity is not $h(d_k+d_v^2) = {stated}$, and with the encoding added to "
-        "the scores it is $h(d_k^2+d_v^2)$",
-        nullity == full and stated not in differ.values(),
+        "outside of the condition the exact nullity is not $h(d_k+d_v^2)$, and with the encoding added to the scores "
+        "it is $h(d_k^2+d_v^2)$",
+        nullity == full and all(found[name] != stated[name] for name in outside),
         kind="exact",
-        figures={**differ, "added to the scores": nullity},
+        figures={name: f"{found[name]}, claimed {stated[name]}" for name in outside} | {"added to the scores": nullity},
     )
 
 

@@ -148,6 +148,17 @@ def test_every_distribution_has_a_model(evidence: EvidenceLog) -> None:
         RATIONALS.matrix([[1, 0], [0, 1]]).rank > 1,
         kind="exact",
     )
+    # log p(j|k) − log p(0|k) = −j + δ_jk − δ_0k
+    ranks = [
+        RATIONALS.matrix([[(j == k) - j - (k == 0) for j in range(n)] for k in range(n)]).rank for n in range(2, 9)
+    ]
+    evidence.control(
+        r"with infinitely many tokens no dimension need suffice: of $p(j|k)\propto e^{-j+\delta_{jk}}$, the first 2 to "
+        "8 tokens and contexts alone",
+        ranks == list(range(1, 8)),
+        kind="exact",
+        figures={"ranks": ranks},
+    )
 
 
 @checks("thm-5-dimensions", "diversity")

@@ -100,13 +100,19 @@ def test_entropy_is_gauge_invariant(evidence: EvidenceLog) -> None:
 
 @checks("fig-2")
 def test_entropy_falls(evidence: EvidenceLog) -> None:
-    record_outcome(evidence)
+    (outcome,) = record_outcome(evidence)
     falls = {row[0]: row[3:] for row in table("figure-2", "Entropy in nats", "paper").rows}
     least = min(low for name, (low, _) in falls.items() if name.startswith("trained"))
     most = max(high for name, (_, high) in falls.items() if name.startswith("no task"))
     evidence.control(
         "no seed of a training without a task falls as far as any with one, by the same record",
         figures={"least fall with a task": at_least(least, most), "most without": most},
+    )
+    sharper = min(row[-1] for row in table("figure-2-sgd", "Accuracy, and the control", "paper").rows)
+    evidence.control(
+        "models trained by SGD with sharper scores: share in which entropy falls, by the same record",
+        figures={"share": at_least(sharper, 1.0)},
+        of=outcome,
     )
     moved: dict[bool, list[float]] = {True: [], False: []}  # with momentum, and without
     for name, *_, low, high in table("figure-2-sgd", "Entropy in nats", "paper").rows:

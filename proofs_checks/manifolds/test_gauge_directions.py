@@ -109,9 +109,14 @@ def test_conserved_by_flow(evidence: EvidenceLog) -> None:
         sp.simplify((weights + b * neuron.diff(b)).doit()) == 0,
     )
     evidence.control("the same without its bias", sp.simplify(weights.doit()) != 0, kind="proof")
-    normed = loss(w / sp.sqrt(w**2 + v**2), v / sp.sqrt(w**2 + v**2))
-    slope = (w * normed.diff(w) + v * normed.diff(v)).doit()
-    evidence.proof(r"scale invariance: $\langle w, \nabla L\rangle = 0$", sp.simplify(slope) == 0)
+    length = sp.sqrt((w * x + b) ** 2 + (v * x + a) ** 2)
+    normed = loss((w * x + b) / length, (v * x + a) / length)
+    weight_slope = (w * normed.diff(w) + v * normed.diff(v)).doit()
+    evidence.proof(
+        r"scale invariance of Norm$(wx+b)$: $\langle w, \nabla_wL\rangle + \langle b, \nabla_bL\rangle = 0$",
+        sp.simplify((weight_slope + b * normed.diff(b) + a * normed.diff(a)).doit()) == 0,
+    )
+    evidence.control("the same without its bias", sp.simplify(weight_slope) != 0, kind="proof")
     u = sp.symbols("u0:3")
     shift = loss(u[0] - u[1], u[1] - u[2])
     evidence.proof(

@@ -80,7 +80,7 @@ def test_training(evidence: EvidenceLog) -> None:
         adamw, sgd = (row[2] for row in accuracy.rows)
         straight = {row[0]: str(row[list(path.columns).index("SGD as in the text")]) for row in path.rows}
         evidence.numeric(
-            f"final accuracy with either, chance {chance}; mean $r_{{90}}$ by SGD; scale {size}",
+            f"final accuracy with either, chance {chance}; mean $r_{{90}}$ by SGD without momentum; scale {size}",
             on="correction",
             figures={
                 "SGD of the text, share of what lies above chance": at_most(
@@ -93,3 +93,20 @@ def test_training(evidence: EvidenceLog) -> None:
             },
         )
         evidence.control(f"the two trainings differ, scale {size}", figures={"gap": at_least(adamw - sgd, 0.5)})
+        with_momentum, without = (
+            [row[2] for row in table("figure-2-sgd", "Accuracy, and the control", size).rows if row[0].startswith(name)]
+            for name in ("momentum", "no momentum")
+        )
+        learns = evidence.numeric(
+            f"SGD of the text with momentum 0.9: final accuracy, share of what lies above chance, scale {size}",
+            on="correction",
+            figures={
+                "share": at_least(round((min(with_momentum) - chance) / (1 - chance), 2), 0.2),
+                **where("figure-2-sgd", size),
+            },
+        )
+        evidence.control(
+            f"without momentum, by the same record, scale {size}",
+            figures={"share": at_most(round((max(without) - chance) / (1 - chance), 2), 0.1)},
+            of=learns,
+        )
