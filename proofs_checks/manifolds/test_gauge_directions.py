@@ -113,7 +113,7 @@ def test_conserved_by_flow(evidence: EvidenceLog) -> None:
     normed = loss((w * x + b) / length, (v * x + a) / length)
     weight_slope = (w * normed.diff(w) + v * normed.diff(v)).doit()
     evidence.proof(
-        r"scale invariance of Norm$(wx+b)$: $\langle w, \nabla_wL\rangle + \langle b, \nabla_bL\rangle = 0$",
+        r"scale invariance of $\mathrm{Norm}(wx+b)$: $\langle w, \nabla_wL\rangle + \langle b, \nabla_bL\rangle = 0$",
         sp.simplify((weight_slope + b * normed.diff(b) + a * normed.diff(a)).doit()) == 0,
     )
     evidence.control("the same without its bias", sp.simplify(weight_slope) != 0, kind="proof")
