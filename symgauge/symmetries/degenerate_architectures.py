@@ -13,6 +13,10 @@ from symgauge.symmetries.spaces import opened_by, spaces
 
 UNCHOSEN_EXPERT = "an expert may never be chosen, and is then free"
 
+_UNSEEN_CONSTANT = Architecture(
+    4, 1, 1, 4, d_ff=2, vocabulary=11, context=3, activation="silu", gated=True, norm="layer", placement="output",
+    norm_offset=True, epsilon=0.1, query_bias=True, token_types=2, tied=True,
+)  # fmt: skip
 _TURNING = ATTENTION.replace(
     d_model=1, heads=1, groups=1, d_k=5, rotary=Rotary((Fraction(1, 4), Fraction(1, 2)), unrotated=1)
 )
@@ -33,6 +37,21 @@ def _norm_over_one_direction(a: Architecture) -> bool:
     normed_twice = a.embedding_norm and _only_norms_see(a)
     gain_by_its_sum = a.norm == "layer" and (a.placement == "post" or outputs or normed_twice)
     return directions == 0 or a.epsilon_is_zero or gain_by_its_sum or (a.embedding_norm and a.tied)
+
+
+def _heads_take_a_constant_to_one(a: Architecture) -> bool:
+    """Whether a constant on the stream is taken up by queries, keys and an output norm's offset, and not seen between.
+
+    Values without biases pass it on as one vector, which LayerNorm does not see if it is along **1**; where heads fill
+    the stream some constant is taken there.
+    """
+    softmax = a.attention != "linear"
+    filled = a.groups * min(a.d_v, a.d_model) >= a.d_model and (softmax or a.heads == 1)
+    taken_up = a.query_bias and (a.key_bias or (softmax and not (a.rotary or a.qk_norm or a.attention_softcap)))
+    added = a.token_types or a.position_table or a.embedding_norm or not a.tied or a.layers > 1
+    normed = a.placement == "output" and a.norm == "layer" and a.norm_offset
+    biased = a.value_bias or a.output_bias or a.latent is not None
+    return bool(normed and filled and taken_up and added and not biased)
 
 
 def _only_norms_see(a: Architecture) -> bool:
@@ -76,6 +95,12 @@ DEGENERATE_CASES = (
         lambda a: a.latent is not None and max(a.latent.query, a.latent.key_value) > a.d_model - (a.norm == "layer"),
         example=LATENT.replace(d_model=4, vocabulary=17, latent=Latent(3, 5, 2)),
         beside=LATENT.replace(d_model=4, vocabulary=17, latent=Latent(3, 4, 2)),
+    ),
+    DegenerateCase(
+        "heads take one constant of the stream to **1**, which an output LayerNorm behind them does not see",
+        _heads_take_a_constant_to_one,
+        example=_UNSEEN_CONSTANT,
+        beside=_UNSEEN_CONSTANT.replace(d_v=3),
     ),
     DegenerateCase(
         UNCHOSEN_EXPERT,

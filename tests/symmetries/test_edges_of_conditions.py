@@ -139,6 +139,25 @@ EDGES |= {
     ]
 }  # fmt: skip
 
+PASSED_ON: dict[str, Any] = {
+    "d_ff": 2, "gated": True, "activation": "silu", "vocabulary": 11, "norm": "layer", "placement": "output",
+    "norm_offset": True, "query_bias": True, "token_types": 2, "tied": True,
+}  # fmt: skip
+EDGES |= {
+    f"a constant that heads take to 1, {name}": (sizes, {**PASSED_ON, **fields}, "heads take one" if free else "")
+    for name, sizes, fields, free in [
+        ("two heads that fill the stream", (4, 2, 1, 2), {}, True),
+        ("two heads of one group", (4, 2, 1, 2), {"groups": 1}, False),
+        ("a position table adds it", (4, 1, 1, 4), {"token_types": 0, "position_table": True}, True),
+        ("nothing adds it", (4, 1, 1, 4), {"token_types": 0}, False),
+        ("queries see it", (4, 1, 1, 4), {"query_bias": False}, False),
+        ("rotated keys see it", (4, 1, 2, 4), {"rotary": Rotary((0.37,))}, False),
+        ("rotated keys with a bias", (4, 1, 2, 4), {"rotary": Rotary((0.37,)), "key_bias": True}, True),
+        ("a bias behind takes it all", (4, 1, 1, 4), {"output_bias": True}, False),
+        ("without softmax", (4, 1, 1, 4), {"attention": "linear", "key_bias": True}, True),
+    ]
+}
+
 NORMED: dict[str, Any] = {"qk_norm": True, "d_ff": 0}
 EDGES |= {
     f"normed heads, {name}": (sizes, {**NORMED, **fields}, "the forms" if few else "")
