@@ -6,22 +6,14 @@ from collections.abc import Sequence
 
 from proofs_checks.manifolds.recorded_results import SCALES, measured, table, where
 from proofs_checks.manifolds.reported import ABSTRACT, FILES, FILES_NEEDED
+from proofs_checks.support.silence import record_silence
 from symgauge.claims import EvidenceLog, at_least, checks, equal
 
 
 def not_at_hand(evidence: EvidenceLog, what: str, searched: Sequence[str], there: str) -> None:
-    """Evidence that the abstract, which alone is at hand, is silent on a claim: it decides nothing.
-
-    A word that it has after all fails: then there is something to judge the claim by.
-    """
-    said = [term for term in searched if ABSTRACT.count(term)]
-    evidence.audit(
-        f"the abstract, which alone is at hand, does not say {what}, and it was not measured here",
-        False if said else None,
-        on="reproduction",
-        figures={"searched for": ", ".join(searched), "found": said},
-    )
-    evidence.control(f"“{there}”, which it has, is found by the same search", bool(ABSTRACT.count(there)), kind="audit")
+    """The sections that a claim is from are not at hand, and the abstract is silent on it."""
+    why = f"the abstract, which alone is at hand, does not say {what}, and it was not measured here"
+    record_silence(evidence, ABSTRACT, why, searched, there)
 
 
 @checks("feed-forward")

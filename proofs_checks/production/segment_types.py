@@ -32,7 +32,4 @@ class Segments(ReferenceModel):
 
 def nullity(a: Architecture, types: tuple[int, int]) -> int:
     """Exact, on all sequences of as many tokens as the model has positions."""
-    found = dimension(Segments(a, types), Tokens(2 * a.vocabulary, a.context))
-    if not (found.agree and found.saturated):
-        raise AssertionError("the rank is not settled")
-    return found.nullity
+    return dimension(Segments(a, types), Tokens(2 * a.vocabulary, a.context)).require_decided().nullity

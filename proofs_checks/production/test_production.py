@@ -18,13 +18,14 @@ def test_gpt2(evidence):
 
 @checks("bert-base", "bert-large")
 def test_bert(evidence):
-    record(evidence, instances.bert(), "key-bias")
+    measured = instances.bert()
+    record(evidence, measured, "key-bias")
     a = instances.BERT
     found = {name: nullity(a, types) for name, types in (("one type", (0, 0)), ("both types", (0, 1)))}
     evidence.exact(
         "nullity of the first instance on sequences of one segment type, and of both: $d - 1$ fewer",
         figures={
-            "one type": equal(found["one type"], instances.bert()[0].formula),
+            "one type": equal(found["one type"], measured[0].formula),
             "both types": equal(found["both types"], found["one type"] - (a.d_model - 1)),
         },
         cases=2,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sympy import Expr
 
-from symgauge.architecture import Architecture
+from symgauge.architecture import Architecture, Latent, Rotary
 from symgauge.model_graph import graph_of
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.degenerate import DegenerateCase
@@ -82,11 +82,6 @@ def _few_tokens_for_a_latent(a: Architecture) -> bool:
     latent = max(a.latent.query, a.latent.key_value)
     if a.vocabulary <= max(latent * (latent + 1) // 2, a.d_model + max(1, latent // 2)):
         return True
-    # Channels that all heads share and that do not turn add to the scores as the latent does. Tokens that both span
-    # leave a constant of the scores, of which softmax sees nothing.
-    alike = a.latent.d_rope and (a.rotary is None or a.rotary.unrotated or any(t % 1 == 0 for t in a.rotary.turns))
-    if alike and a.vocabulary <= a.d_model - (a.norm == "layer") + a.latent.key_value - (a.attention == "linear"):
-        return True
     # All that maps in and out of a latent are, up to its rotations, against what they make of each token.
     read = a.d_model + (a.norm == "layer" and a.norm_offset) - (a.norm == "layer")
     made = {a.latent.query: a.heads * a.d_k, a.latent.key_value: a.heads * (a.d_k - a.latent.d_rope + a.d_v)}
@@ -95,6 +90,18 @@ def _few_tokens_for_a_latent(a: Architecture) -> bool:
         for width, columns in made.items()
         if width
     )
+
+
+def _few_tokens_beside_a_latent(a: Architecture) -> bool:
+    """Whether tokens are no more than the functions that keys see by a latent and by channels that all heads share.
+
+    Where these do not turn, both add to the scores alike, and make a constant on all tokens, which softmax drops.
+    """
+    if a.latent is None or not a.latent.d_rope or not _tables_alone(a):
+        return False
+    turning = a.rotary is not None and not a.rotary.unrotated and all(turn % 1 for turn in a.rotary.turns)
+    functions = a.d_model - (a.norm == "layer") + a.latent.key_value
+    return not turning and a.vocabulary <= functions - (a.attention == "linear")
 
 
 def _few_tokens_for_a_parallel_network(a: Architecture) -> bool:
@@ -175,6 +182,10 @@ _NORMED_HEADS = Architecture(
     d_model=6, heads=1, d_k=4, d_v=4, vocabulary=7, context=3, key_bias=True, qk_norm=True, norm="layer",
     final_norm=True, tied=True,
 )  # fmt: skip
+_BESIDE_A_LATENT = Architecture(
+    3, 3, 5, 5, vocabulary=6, context=3, norm="rms", placement="sandwich", epsilon=0.1, tied=True, head_bias=True,
+    latent=Latent(2, 2, 3), rotary=Rotary((0.37,), unrotated=1),
+)  # fmt: skip
 _FEW_CONTEXTS = Architecture(2, 2, 5, 2, d_ff=5, vocabulary=4, context=5, windows=(2,), query_bias=True, head_bias=True)
 _LINEAR = RMS.replace(attention="linear", d_k=1, d_v=1, rotary=None)
 _UNMASKED = Architecture(d_model=3, heads=1, d_k=1, d_v=1, vocabulary=5, context=3, attention="linear", causal=False)
@@ -210,6 +221,12 @@ DEGENERATE_CASES = (
         _few_tokens_for_a_latent,
         example=LATENT.replace(vocabulary=9),
         beside=LATENT,
+    ),
+    DegenerateCase(
+        "tokens are too few to tell a latent from channels that all heads share and that do not turn",
+        _few_tokens_beside_a_latent,
+        example=_BESIDE_A_LATENT.replace(vocabulary=5),
+        beside=_BESIDE_A_LATENT,
     ),
     DegenerateCase(
         "the first layer's feed-forward sees one vector per token, too few to fix what it adds and what it reads",

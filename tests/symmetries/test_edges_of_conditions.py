@@ -119,7 +119,11 @@ ALIKE: dict[str, Any] = {
     "latent": Latent(2, 2, 3), "norm": "rms", "d_ff": 0, "placement": "sandwich", "tied": True, "head_bias": True,
 }  # fmt: skip
 EDGES |= {
-    f"a latent beside channels that do not turn, {name}": ((3, 3, 5, 5), {**ALIKE, **fields}, "latent" if few else "")
+    f"a latent beside channels that do not turn, {name}": (
+        (3, 3, 5, 5),
+        {**ALIKE, **fields},
+        "tell a latent" if few else "",
+    )
     for name, fields, few in [
         ("tokens that both span", {"vocabulary": 5, "rotary": Rotary((0.37,), 1)}, True),
         ("a token more", {"vocabulary": 6, "rotary": Rotary((0.37,), 1)}, False),
