@@ -12,8 +12,8 @@ from symgauge.arithmetic.modular_products import matmul
 
 _EXPONENTS = 1100
 """Exponents of float64 numbers lie between −1100 and 1100."""
-_FEW = 64
-"""So many numbers are inverted one by one."""
+_FEW = 384
+"""Up to so many numbers are inverted one by one: tensor operations cost more by their number than by their size."""
 _DENOMINATORS = 1 << 14
 """Inverses of smaller numbers are looked up."""
 
@@ -69,16 +69,20 @@ class PrimeField:
 
         Many are inverted together: of two numbers, 1/a = b/(ab), so that one inverse of each pair's product will do.
         """
-        if a.numel() < _FEW:
-            return self._power(a, self.p - 2)
         flat = a.reshape(-1)
+        if len(flat) <= _FEW:
+            return self._one_by_one(flat).reshape(a.shape)
         zero = flat == 0
         inverses = self._inverse_units(torch.where(zero, 1, flat))
         return torch.where(zero, 0, inverses).reshape(a.shape)
 
+    def _one_by_one(self, a: Tensor) -> Tensor:
+        found = [pow(x, -1, self.p) if x else 0 for x in a.tolist()]
+        return torch.tensor(found, dtype=torch.int64, device=a.device)
+
     def _inverse_units(self, a: Tensor) -> Tensor:
-        if len(a) < _FEW:
-            return self._power(a, self.p - 2)
+        if len(a) <= _FEW:
+            return self._one_by_one(a)
         half = len(a) // 2
         first, second = a[:half], a[half : 2 * half]
         of_products = self._inverse_units(torch.cat([self._mul(first, second), a[2 * half :]]))

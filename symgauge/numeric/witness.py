@@ -40,7 +40,7 @@ SIZES = (0.25, 0.0625)
 """Every other probe that is a vector is looked at in these multiples too."""
 CALM = 0.25
 """A second point, θ times this, at which fewer functions saturate."""
-_CHUNK = 192
+_CHUNK = 96
 """Rows pulled back in one pass."""
 _TRUST_COLUMNS, _TRUST_ROWS = 1e-12, 1e-6
 """Columns and rows shorter than this share of the longest may be rounding alone, and are not stretched. Rows are short

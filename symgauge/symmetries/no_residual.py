@@ -30,6 +30,15 @@ def network_width(a: Architecture) -> int:
     return a.experts.d_ff * (a.experts.count + a.experts.shared)
 
 
+def router_columns(a: Architecture) -> tuple[int, int]:
+    """Columns of the first layer's router, and how many of them its own freedom is worth (see ``router-shift``)."""
+    if a.experts is None or not a.has_experts(0):
+        return 0, 0
+    if a.experts.active == 1:
+        return a.experts.count, a.experts.count
+    return a.experts.count, int(a.experts.routing == "softmax")
+
+
 def is_narrow(a: Architecture) -> bool:
     """Whether attention fills less of the stream than is read, or a network reads fewer channels than a head has."""
     if a.residual or not goes_on(a):
@@ -46,7 +55,11 @@ def is_narrow(a: Architecture) -> bool:
     if a.norm != "none":
         return written < a.d_model
     constant = isinstance(sub, Attention) and seen_by_readers(a, graph)[value.weight].constant
-    partly = written < a.d_model and (read > a.d_model or after_first_layer(a))
+    of_router, unseen = router_columns(a)
+    columns = read + of_router - unseen
+    # What a router's shift moves in the directions that nothing writes, maps of the stream move too.
+    apart = columns != a.d_model if unseen else columns > a.d_model
+    partly = written < a.d_model and (apart or after_first_layer(a))
     return partly or 0 < read < max(a.d_v * (a.groups if constant else 1), min(written, a.d_model + 1) - 1)
 
 

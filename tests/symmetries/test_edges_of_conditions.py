@@ -355,6 +355,30 @@ EDGES |= {
         ("a key-value", 3, 1, Latent(0, 3, 1), 18, False),
     ]
 }  # fmt: skip
+BARE: dict[str, Any] = {"residual": False, "vocabulary": 0}
+EDGES |= {
+    f"two of five directions are written, {name}": (
+        (5, 2, 2, 1), {**BARE, "activation": "silu", "gated": gated, "experts": experts}, "narrow" if off else "")
+    for name, gated, experts, off in [
+        ("five columns beside a router's shift", False, Experts(2, 2, 2), False),
+        ("four", False, Experts(3, 2, 1, shared=0), False),
+        ("three", False, Experts(2, 2, 1), True),
+        ("eight", True, Experts(2, 2, 2, shared=0), True),
+        ("five columns, none unseen", False, Experts(2, 2, 1, shared=1, routing="sigmoid"), False),
+        ("six columns, none unseen", False, Experts(3, 2, 1, routing="sigmoid"), True),
+    ]
+}  # fmt: skip
+EDGES |= {
+    f"rectified neurons that read a line, {name}": (
+        (4, 1, 2, 1), {**BARE, "activation": "relu", "d_ff": 3, **fields}, "one direction" if more else "")
+    for name, fields, more in [
+        ("through the origin", {}, True),
+        ("shifted along itself", {"value_bias": True}, True),
+        ("beside the origin", {"output_bias": True}, False),
+        ("with their own kinks", {"ff_bias": True}, False),
+        ("smooth", {"activation": "silu"}, False),
+    ]
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", EDGES)

@@ -16,7 +16,9 @@ from symgauge.symmetries.degenerate import DegenerateCase
 from symgauge.symmetries.elements import factors
 from symgauge.symmetries.examples import ATTENTION, BLOCK, PLAIN, RMS
 from symgauge.symmetries.feed_forward import columns_times, feed_forwards
-from symgauge.symmetries.seen import seen_by_readers
+from symgauge.symmetries.seen import directions_written, seen_by_readers
+from symgauge.symmetries.space import Space
+from symgauge.symmetries.spaces import spaces
 
 
 class _Rescale(Symmetry):
@@ -59,12 +61,21 @@ class GatedRescale(_Rescale):
         return None if f.gate is None else (f.up, 1)
 
 
+def _is_line(a: Architecture, graph: ModelGraph, space: Space) -> bool:
+    """Whether a layer writes one direction alone, and readers without biases see that."""
+    constants = any(moment.constants for moment in space.moments) or any(r.bias is not None for r in space.readers)
+    alone = not (space.given or space.tables or space.source is not None or space.outputs or constants)
+    return alone and bool(space.readers) and directions_written(a, graph, space.writers) == 1
+
+
 def _of_one_channel(a: Architecture) -> bool:
     if a.activation not in ("relu", "relu2"):
         return False
     graph = graph_of(a)
     seen = seen_by_readers(a, graph)
     read = [seen[m.weight] for f in feed_forwards(graph) for m in f.readers]
+    if not a.residual and any(_is_line(a, graph, space) for space in spaces(a, graph)):
+        return True
     # A norm over one direction hands on little more than a sign, on which a bias cannot tell neurons apart either.
     return any(each.linear == 1 and (a.norm != "none" or not each.constant) for each in read)
 
