@@ -71,6 +71,9 @@ class Watcher:
         """A continuous function has a kink where ``distance`` is 0; ``guard``: a bound that is not meant to be
         met, with the safe side above."""
 
+    def flat(self, operation: str, there: Tensor) -> None:
+        """Where a smooth function is constant to the last bit of float64, and is taken to be constant."""
+
     def jump(self, operation: str, distance: Element, ordered: bool = False, guard: bool = False) -> None:
         """A function may jump where ``distance`` is 0; ``ordered``: it can only be on one side."""
 

@@ -107,6 +107,8 @@ class Record(Watcher):
     """Inputs of the present run."""
     widest: int = 0
     """Largest number of entries for each of them that a tensor had so far, for memory planning."""
+    flats: dict[Key, Tensor] = field(default_factory=dict)
+    """Which entries, the batch axis apart, a smooth function left constant at all inputs so far."""
     functions: set[str] = field(default_factory=set)
     """Functions so far whose values are hashes."""
 
@@ -160,6 +162,22 @@ class Record(Watcher):
             return nothing
         units = there.movedim(axis + 1, -1)[..., stuck]
         return units.reshape(self.batch, -1).any(1)
+
+    def flat(self, operation: str, there: Tensor) -> None:
+        if not self.thresholds:
+            return
+        key, each = self._key(operation), there.reshape(1) if there.dim() == 0 else there
+        always = each.all(0).cpu()
+        known = self.flats.get(key)
+        if known is not None:
+            # Where shapes vary, as the numbers of routed tokens do, an operation is flat or it is not.
+            always = known & always if known.shape == always.shape else known.all() & always.all()
+        self.flats[key] = always
+
+    @property
+    def flat_units(self) -> int:
+        """Entries at which smooth functions were constant for all inputs: masked, or saturated."""
+        return sum(int(each.sum()) for each in self.flats.values())
 
     def jump(self, operation: str, distance: Element, ordered: bool = False, guard: bool = False) -> None:
         """Note a threshold that the function may jump at, with derivatives where the run has them."""

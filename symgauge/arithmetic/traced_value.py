@@ -106,6 +106,8 @@ class Calculus(Arithmetic[TracedValue]):
         exactly 0 (masks)."""
         result = self.field.exp(a.value) if a.power is None else a.power
         vanishing = torch.exp(a.reference) == 0
+        if self.watcher.thresholds:
+            self.watcher.flat("exponential", vanishing & torch.isfinite(a.reference))
         return result.map(lambda t: t.masked_fill(vanishing, 0)) if bool(vanishing.any()) else result
 
     def add(self, a: TracedValue, b: TracedValue, alpha: float = 1) -> TracedValue:
@@ -325,6 +327,8 @@ class Calculus(Arithmetic[TracedValue]):
         s = field.mul(e, field.inverse(denominator))
         # Beyond exp's range float64 has exactly 0 or 1: gates that are masked, not functions.
         s = self._saturated(s, a.reference > _EXP_UNDERFLOW, 1)
+        if self.watcher.thresholds:
+            self.watcher.flat("sigmoid", a.reference.abs() > _EXP_UNDERFLOW)
         undefined = field.is_zero(denominator)
         derivative = field.mul(s, field.sub(one, s))
         return self.apply(a, s, torch.sigmoid(a.reference), derivative, undefined=undefined, derivative_degree=2)
@@ -338,6 +342,8 @@ class Calculus(Arithmetic[TracedValue]):
         t = field.mul(field.sub(square, one), field.inverse(denominator))
         t = self._saturated(t, a.reference > _EXP_UNDERFLOW / 2, 1)
         t = self._saturated(t, a.reference < -_EXP_UNDERFLOW / 2, -1)
+        if self.watcher.thresholds:
+            self.watcher.flat("tanh", a.reference.abs() > _EXP_UNDERFLOW / 2)
         derivative = field.sub(one, field.mul(t, t))
         return self.apply(
             a, t, torch.tanh(a.reference), derivative, undefined=field.is_zero(denominator), derivative_degree=2
@@ -375,6 +381,8 @@ class Calculus(Arithmetic[TracedValue]):
         if safe:
             reference = torch.where((x.reference == -torch.inf).all(dim, keepdim=True), 0.0, reference)
         masked = reference == 0
+        if self.watcher.thresholds:
+            self.watcher.flat("softmax", (masked | ~torch.isfinite(x.reference)).sum(dim) == x.shape[dim] - 1)
         base = field.exp(x.value) if x.power is None else x.power
         weights = base.map(lambda t: t.masked_fill(masked, 0))
         total = field.sum(weights, [dim], keepdim=True)

@@ -21,7 +21,7 @@ from symgauge.exact.evaluation import Evaluation
 from symgauge.exact.jacobian import JacobianRows
 from symgauge.exact.jumps import jumping
 from symgauge.exact.parameter_function import Chosen, Counted, ParameterFunction
-from symgauge.exact.point import random_point, with_rooted_embeddings
+from symgauge.exact.point import fit_size, random_point, with_rooted_embeddings
 from symgauge.exact.probes import Inputs, Tokens
 from symgauge.exact.rank import Echelon
 from symgauge.exact.result import FibreDimension, Output, PointRank
@@ -248,10 +248,11 @@ def _random_point(function: ParameterFunction, primes: Sequence[int], seed: int,
     first = random_point(function, seed)
     evaluation = _evaluation(function, first, primes[0], seed, device)
     check_agreement(evaluation, seed)
-    first = with_rooted_embeddings(function, first, primes, seed, device)
+    batch = function.inputs.draw(_WATCHED, torch.Generator().manual_seed(seed))
+    fit_size(function, evaluation, batch)
+    first = with_rooted_embeddings(function, random_point(function, seed), primes, seed, device)
     if not evaluation.record.sides:
         return first
-    batch = function.inputs.draw(_WATCHED, torch.Generator().manual_seed(seed))
     best, fewest = first, (math.inf, math.inf)
     for i in range(_POINTS):
         other = seed + 7919 * i

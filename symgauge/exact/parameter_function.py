@@ -49,6 +49,8 @@ class ParameterFunction:
         self.notes: list[str] = []
         self.axes: dict[str, int] = {}
         """Output → the axis on which it counts the inputs of a batch; see :mod:`symgauge.exact.agreement`."""
+        self.point_size = 1.0
+        """Factor of random points: less than one where functions are flat in float64 at larger ones."""
         named = [(name, p) for name, p in self.module.named_parameters() if p.is_floating_point()]
         for name, p in self.module.named_parameters():
             if p.is_complex():

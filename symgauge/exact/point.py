@@ -25,6 +25,7 @@ _COMPARED, _DEPTH = 64, 12
 """Tokens, and roots of a run, among which the first is sought that rests on several tokens."""
 _BALANCE = 1 << 20
 """What the worst prime counts for, beside all."""
+_SIZES = tuple(2.0**-k for k in range(7))
 _BIAS = 0.25
 """A power of two, so that the numbers keep their mantissas."""
 
@@ -41,11 +42,32 @@ def random_point(function: ParameterFunction | nn.Module, seed: int) -> Tensor:
         if name.endswith("bias"):
             theta[start : start + p.numel()] *= _BIAS
         start += p.numel()
-    return theta
+    return theta * function.point_size if isinstance(function, ParameterFunction) else theta
 
 
 def _draw(count: int, generator: torch.Generator) -> Tensor:
     return 0.6 * torch.randn(count, generator=generator, dtype=torch.float64)
+
+
+def fit_size(function: ParameterFunction, evaluation: Evaluation, batch: Tensor) -> None:
+    """Let random points be smaller where smooth functions are constant to the last bit of float64 at all inputs.
+
+    Without norms the numbers of a few layers grow beyond what sigmoids and exponentials tell apart. The size is the
+    largest power of 1/2 at which no more units are flat than at the smallest; masks are flat at any.
+
+    Args:
+        evaluation: at a random point of size one, with what it saw so far. batch: inputs to be looked at.
+    """
+    if not evaluation.record.flat_units:
+        return
+
+    def flat(size: float) -> int:
+        return (
+            Evaluation(function, evaluation.theta * size, Calculus(evaluation.calculus.field)).watch(batch).flat_units
+        )
+
+    fewest = flat(_SIZES[-1])
+    function.point_size = next(size for size in _SIZES if size == _SIZES[-1] or flat(size) <= fewest)
 
 
 def with_rooted_embeddings(
@@ -72,7 +94,7 @@ def with_rooted_embeddings(
     def drawn_again() -> Tensor:
         other = theta.clone()
         for table in tables:
-            other[table] = _draw(table.numel(), generator).reshape(table.shape)
+            other[table] = function.point_size * _draw(table.numel(), generator).reshape(table.shape)
         return other
 
     def scored(point: Tensor, partner: int | None = None) -> Tensor:

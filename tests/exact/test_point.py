@@ -15,9 +15,12 @@ from symgauge.exact.agreement import check_agreement
 from symgauge.exact.evaluation import Evaluation
 from symgauge.exact.parameter_function import ParameterFunction
 from symgauge.exact.point import _first_shared_root, _radicands, random_point, with_rooted_embeddings
-from symgauge.exact.probes import Tokens
+from symgauge.exact.probes import Tokens, Vectors
+from symgauge.measurement import dimension
 from symgauge.models.huggingface import tiny
 from symgauge.subjects import subject_of
+from symgauge.symmetries import dimension as formula
+from symgauge.symmetries.symbols import evaluate
 
 SANDWICH = Architecture(
     7, 2, 4, 5, d_ff=9, vocabulary=8, context=3, rotary=Rotary.standard(4), attention_softcap=5.0,
@@ -91,3 +94,36 @@ def test_the_first_root_that_tokens_share_is_found(apart: int, together: int, si
 def test_as_many_tokens_as_channels_plus_one_are_enough_behind_an_output_norm() -> None:
     """With two equal tokens some u had n u = 1 for every normalised row n: a value bias that W_O does not show."""
     assert account(SANDWICH).complete
+
+
+GROWING = Architecture(
+    4, 1, 2, 5, layers=2, d_ff=2, vocabulary=0, context=4, attention="linear", causal=False, activation="silu"
+)
+
+
+@pytest.mark.parametrize("a", [GROWING, GROWING.replace(activation="tanh", ff_bias=True)], ids=["silu", "tanh"])
+def test_numbers_that_grow_beyond_float64_hide_no_parameters(a: Architecture) -> None:
+    """Sigmoids of 1e8 are 0 or 1: units of a second layer look free at a point of the usual size."""
+    found = dimension(subject_of(a))
+    assert found.function.point_size < 1
+    assert found.nullity == found.parameters - found.float_rank == evaluate(formula(a), a)
+
+
+class Masked(nn.Module):
+    """Attention under a mask of big numbers, the first row of which sees itself alone at any size of the point."""
+
+    def __init__(self, mask: float) -> None:
+        super().__init__()
+        self.query, self.key, self.value = (nn.Linear(3, 3, bias=False) for _ in range(3))
+        self.mask = mask
+
+    def forward(self, x: Tensor) -> Tensor:
+        scores = self.query(x) @ self.key(x).mT + self.mask * torch.ones(x.shape[1], x.shape[1]).triu(1)
+        return torch.softmax(scores, -1) @ self.value(x)
+
+
+@pytest.mark.parametrize("mask", [-1e4, -1e9, torch.finfo(torch.float32).min])
+def test_masks_leave_a_point_as_it_is(mask: float) -> None:
+    found = dimension(Masked(mask), Vectors(4, 3))
+    assert found.function.point_size == 1
+    assert found.nullity == 9
