@@ -32,7 +32,7 @@ def _norm_over_one_direction(a: Architecture) -> bool:
     directions = a.d_model - (a.norm == "layer")
     if directions > 1 or (a.norm == "none" and not a.head_transform):
         return False
-    network = a.d_ff > 0 or a.experts is not None
+    network = a.d_ff > 0 or a.has_experts(a.layers - 1)
     outputs = a.placement in ("sandwich", "output") and (a.final_norm or network)
     normed_twice = a.embedding_norm and _only_norms_see(a)
     gain_by_its_sum = a.norm == "layer" and (a.placement == "post" or outputs or normed_twice)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from symgauge.architecture import Architecture
 from symgauge.model_graph import Attention, LatentAttention, ModelGraph, graph_of
 from symgauge.symmetries.linear_attention import functions_read, numbers_of_products, product_numbers
-from symgauge.symmetries.seen import seen_by_readers
+from symgauge.symmetries.seen import Seen, seen_by_readers
 from symgauge.symmetries.softmax import unseen_key_channels
 
 
@@ -42,7 +42,8 @@ def _leaves(a: Architecture, graph: ModelGraph, sub: Attention | LatentAttention
         # All heads share rotated keys, which read the stream; queries read a latent of their own.
         share, query, keys = a.heads, seen[sub.query_rope.weight].linear, seen[sub.key_rope.weight]
         key, constant = keys.linear + keys.constant, keys.constant
-        itself = query * key if sub.query_down is not None else numbers_of_products(query, key)
+        itself = numbers_of_products(query, key)
+    shown = _shown_of_itself(a, graph, sub)
     each_distance = product_numbers(share * query, rotary.channels, key)
     numbers = cosines = sines = of_sines = of_constants = coefficients = 0
     for form in rotary.classes():
@@ -67,4 +68,19 @@ def _leaves(a: Architecture, graph: ModelGraph, sub: Attention | LatentAttention
     differences = min(coefficients, further if a.causal else 2 * further)
     if compared and of_constants > share * query * differences:
         return True
-    return numbers > share * (itself - compared) + further_away
+    return numbers > share * min(itself - compared - _is_on_a_sphere(a, seen, sub), shown) + further_away
+
+
+def _is_on_a_sphere(a: Architecture, seen: dict[str, Seen], sub: Attention | LatentAttention) -> bool:
+    """Whether queries and keys read a vector of fixed length, the square of which is a constant, and a constant."""
+    if not isinstance(sub, Attention) or a.norm == "none" or a.placement in ("post", "output"):
+        return False
+    return a.epsilon_is_zero and seen[sub.query.weight].constant and seen[sub.key.weight].constant
+
+
+def _shown_of_itself(a: Architecture, graph: ModelGraph, sub: Attention | LatentAttention) -> int:
+    """At how many vectors a layer sees scores of a vector with itself: a first layer's are tokens at positions."""
+    if not a.is_model or sub != next(graph.sublayers()):
+        return a.d_model**2
+    # A first position that sees itself alone compares nothing.
+    return a.vocabulary * (a.context - a.causal if a.position_table else 1)

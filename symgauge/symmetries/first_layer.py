@@ -18,6 +18,7 @@ from symgauge.symmetries.degenerate import DegenerateCase
 from symgauge.symmetries.examples import LATENT, PRE_LN, RMS
 from symgauge.symmetries.linear_attention import heads_write_what_they_read, tokens_tell_keys_from_values
 from symgauge.symmetries.normed_heads import tokens_leave_forms
+from symgauge.symmetries.seen import directions_written
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ def surpluses(a: Architecture) -> list[Surplus]:
             if which == "key-value" or a.latent.query:
                 found.append(_latent(which, width))
     biases = a.query_bias and a.key_bias and a.value_bias and a.output_bias and a.ff_bias and a.norm_offset
-    if a.placement == "parallel" and a.norm == "layer" and biases and not a.gated and a.experts is None:
+    if a.placement == "parallel" and a.norm == "layer" and biases and not a.gated and not a.has_experts(0):
         found.append(_parallel())
     return found
 
@@ -99,9 +100,17 @@ def _few_tokens_beside_a_latent(a: Architecture) -> bool:
     """
     if a.latent is None or not a.latent.d_rope or not _tables_alone(a):
         return False
-    turning = a.rotary is not None and not a.rotary.unrotated and all(turn % 1 for turn in a.rotary.turns)
-    functions = a.d_model - (a.norm == "layer") + a.latent.key_value
-    return not turning and a.vocabulary <= functions - (a.attention == "linear")
+    if a.rotary is not None and not a.rotary.unrotated and all(turn % 1 for turn in a.rotary.turns):
+        return False
+    read, width = a.d_model - (a.norm == "layer"), a.latent.key_value
+    # Shared channels can follow a latent's other channels on all tokens, by any function that they have rank for.
+    any_map = a.latent.d_rope >= a.heads * (a.latent.query or read)
+    follow = 1 + (read if any_map else min(read, a.latent.d_rope))
+    still = a.heads * min(a.d_k - a.latent.d_rope, width)
+    columns = still + a.heads * a.d_v
+    numbers = width * (read + columns) - width * (width - 1) // 2 - a.epsilon_is_zero
+    followed = still > 0 and numbers >= a.vocabulary * columns - still * follow
+    return followed or a.vocabulary <= read + width - (a.attention == "linear")
 
 
 def _few_tokens_for_a_parallel_network(a: Architecture) -> bool:
@@ -120,12 +129,14 @@ def _few_tokens_for_hidden_units(a: Architecture, tokens: int) -> bool:
     scaled = a.gated or a.activation in ("relu", "relu2")
     free = a.d_ff * ((1 + a.gated) * read - scaled)
     width = min(a.d_ff, a.d_model)
-    return a.experts is None and free > width * tokens - a.d_ff * width - width * a.ff_bias
+    # A head that transforms the stream undoes an affine map of it, as far as the network can follow that.
+    undone = width * (a.d_model + (not a.ff_bias)) if a.head_transform and not a.final_norm and a.layers == 1 else 0
+    return not a.has_experts(0) and free + undone > width * tokens - a.d_ff * width - width * a.ff_bias
 
 
 def _few_tokens_for_a_stream_read_once(a: Architecture) -> bool:
     """Whether the only norms are a first layer's: then any matrix may act on the stream, and on what they hand on."""
-    network = a.d_ff > 0 or a.experts is not None
+    network = a.d_ff > 0 or a.has_experts(0)
     once = a.placement.startswith("parallel") or (a.placement in ("pre", "sandwich") and not network)
     if not a.is_model or a.norm == "none" or a.final_norm or a.layers > 1 or a.tied or not once:
         return False
@@ -141,9 +152,26 @@ def _few_tokens_for_a_stream_read_once(a: Architecture) -> bool:
     return form or (few and not a.position_table)
 
 
+def _few_tokens_for_a_post_norm(a: Architecture) -> bool:
+    """Whether the first norm of a Post-LN stream leaves a quadratic form of its tokens and the size of ε.
+
+    What heads write fills its directions with any numbers, and differences of positions lie along with any token's.
+    """
+    if not a.is_model or not a.residual or a.norm == "none" or a.placement != "post" or a.embedding_norm:
+        return False
+    graph = graph_of(a)
+    if a.tied and (len(graph.steps) > 1 or a.final_norm or a.head_transform):
+        return False
+    held = directions_written(a, graph, graph.steps[0].branches[0].writers) + (a.position_table * (a.context - 1))
+    size = max(0, a.d_model - (a.norm == "layer") - held)
+    return a.vocabulary < size * (size + 1) // 2 + (not a.epsilon_is_zero)
+
+
 def _network(a: Architecture) -> int:
-    """Numbers of a layer's networks that their readers have."""
-    hidden = a.d_ff if a.experts is None else 2 * a.experts.d_ff * (a.experts.count + a.experts.shared)
+    """Numbers of the first layer's networks that their readers have."""
+    hidden = a.d_ff
+    if a.experts is not None and a.has_experts(0):
+        hidden = 2 * a.experts.d_ff * (a.experts.count + a.experts.shared)
     return hidden * ((3 if a.gated else 2) * a.d_model + 1)
 
 
@@ -190,6 +218,7 @@ _FEW_CONTEXTS = Architecture(2, 2, 5, 2, d_ff=5, vocabulary=4, context=5, window
 _LINEAR = RMS.replace(attention="linear", d_k=1, d_v=1, rotary=None)
 _UNMASKED = Architecture(d_model=3, heads=1, d_k=1, d_v=1, vocabulary=5, context=3, attention="linear", causal=False)
 _NORMED_TABLE = RMS.replace(d_model=5, d_ff=0, gated=False, embedding_norm=True, final_norm=False, tied=True)
+_POST = Architecture(5, 1, 1, 1, vocabulary=11, context=3, norm="rms", placement="post", epsilon=0.1)
 _PARALLEL = PRE_LN.replace(placement="parallel", position_table=False, d_ff=2)
 _PLANE = Architecture(
     d_model=2, heads=1, d_k=1, d_v=1, vocabulary=9, context=2, norm="rms", epsilon=0.0, embedding_norm=True,
@@ -251,6 +280,12 @@ DEGENERATE_CASES = (
         _few_tokens_for_a_stream_read_once,
         example=RMS.replace(placement="parallel", final_norm=False, vocabulary=11, d_ff=2),
         beside=RMS.replace(placement="parallel", final_norm=False, vocabulary=29, d_ff=1),
+    ),
+    DegenerateCase(
+        "tokens are too few to hold a quadratic form of a stream that a norm behind its first layer reads",
+        _few_tokens_for_a_post_norm,
+        example=_POST.replace(vocabulary=10),
+        beside=_POST,
     ),
     DegenerateCase(
         "tokens and positions are too few for contexts that show all parameters",

@@ -9,7 +9,7 @@ reads few, is free: the maps in front of it follow.
 from __future__ import annotations
 
 from symgauge.architecture import Architecture
-from symgauge.model_graph import ModelGraph, Norm, graph_of
+from symgauge.model_graph import FeedForward, ModelGraph, Norm, graph_of
 from symgauge.symmetries.seen import directions_written
 from symgauge.symmetries.space import Space
 from symgauge.symmetries.spaces import opened_by, spaces
@@ -107,4 +107,20 @@ def _gain_is_left(a: Architecture, graph: ModelGraph, space: Space, norm: Norm, 
     # Means that maps alone see can follow the direction along which the LayerNorm that opened the space is flat.
     sheared = mean_is_seen and space.source is not None and not space.taken
     r = min(r, a.d_model - (norm.kind == "layer"))
-    return a.d_model + constant * (1 + mean_is_seen) + sheared > r * (r + 1) // 2 + r * mean_is_seen
+    # Without ε a norm divides the size of what it reads away, and with it what a moved bias adds.
+    moved = _is_moved_by_its_bias(a, graph, norm)
+    left = a.d_model + max(constant * (1 + mean_is_seen), 2 * moved) + sheared
+    return left > r * (r + 1) // 2 + r * mean_is_seen or (moved and a.epsilon_is_zero)
+
+
+def _is_moved_by_its_bias(a: Architecture, graph: ModelGraph, norm: Norm) -> bool:
+    """Whether ``norm`` reads one tanh unit and a constant: a linear map of both, up to a size, moves the unit's bias.
+
+    tanh(u + c) = (t + s)/(1 + st) with t = tanh u and s = tanh c.
+    """
+    subs = [sub for branch in graph.branches() if branch.output_norm == norm for sub in branch.sublayers]
+    alone = subs[0] if len(subs) == 1 else None
+    if not isinstance(alone, FeedForward) or alone.gate is not None or a.activation != "tanh":
+        return False
+    biased = alone.up.bias is not None and alone.down.bias is not None
+    return biased and graph.shapes[alone.up.weight][-1] == 1

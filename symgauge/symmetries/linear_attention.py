@@ -99,14 +99,21 @@ def functions_read(a: Architecture, graph: ModelGraph, sub: Attention) -> tuple[
 
 
 def tokens_tell_keys_from_values(a: Architecture) -> bool:
-    """Whether tokens are enough to see the keys and values of a first layer by their products, one for each token."""
+    """Whether tokens are enough to see the keys and values of a first layer by their products, one for each token.
+
+    Where products can be any numbers on all tokens, heads mix besides: one takes up what another writes.
+    """
     graph = graph_of(a)
     sub = next(graph.sublayers())
     if a.attention != "linear" or not isinstance(sub, Attention):
         return True
-    _, key, value, _ = functions_read(a, graph, sub)
-    numbers = a.d_k * key + a.d_v * value - (0 if a.qk_norm else 1)
-    return a.groups * (a.vocabulary * (a.d_k + a.d_v - 1) - numbers) >= _shifts_of_the_table(a, graph)
+    query, key, value, output = functions_read(a, graph, sub)
+    channels = a.d_k if a.qk_norm else min(a.d_k, query)
+    numbers = channels * key + a.d_v * value - (0 if a.qk_norm else 1)
+    held = a.vocabulary * (channels + a.d_v - 1) - numbers
+    any_products = (a.d_v == 1 and channels == query) or (channels == 1 and a.d_v >= output)
+    mixed = a.groups > 1 and any_products and held <= 0
+    return a.groups * held >= _shifts_of_the_table(a, graph) and not mixed
 
 
 def _shifts_of_the_table(a: Architecture, graph: ModelGraph) -> int:

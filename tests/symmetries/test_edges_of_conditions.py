@@ -83,7 +83,7 @@ EDGES: dict[str, tuple[tuple[int, int, int, int], dict[str, Any], str]] = {
 UNMASKED: dict[str, Any] = {"attention": "linear", "causal": False}
 TURNED: dict[str, Any] = {"rotary": Rotary((0.23,), 1)}
 EDGES |= {
-    f"a multiple of each token's own vector, {name}": (sizes, {**UNMASKED, **fields}, "own vector" if free else "")
+    f"a multiple of each token's own vector, {name}": (sizes, {**UNMASKED, **fields}, "without softmax" if free else "")
     for name, sizes, fields, free in [
         ("one head's channels", (3, 1, 2, 1), {"vocabulary": 4}, True),
         ("that five tokens hold", (3, 1, 2, 1), {"vocabulary": 5}, False),
@@ -379,6 +379,117 @@ EDGES |= {
         ("smooth", {"activation": "silu"}, False),
     ]
 }  # fmt: skip
+FORM: dict[str, Any] = {"norm": "rms", "vocabulary": 10}
+EDGES |= {
+    f"a norm behind the first layer, {name}": (
+        (5, 1, 1, d_v), {**FORM, "placement": "post", **fields}, "behind its first layer reads" if few else "")
+    for name, d_v, fields, few in [
+        ("ten tokens", 1, {}, True),
+        ("eleven tokens", 1, {"vocabulary": 11}, False),
+        ("no ε", 1, {"epsilon": 0.0}, False),
+        ("two directions of heads", 2, {"vocabulary": 6}, True),
+        ("two directions of heads and seven tokens", 2, {"vocabulary": 7}, False),
+        ("a position's direction", 1, {"vocabulary": 6, "position_table": True, "context": 2}, True),
+        ("a position's direction and seven tokens", 1, {"vocabulary": 7, "position_table": True, "context": 2}, False),
+        ("a network behind it", 1, {"d_ff": 2}, True),
+        ("a tied table", 1, {"tied": True}, True),
+        ("a tied table behind two norms", 1, {"tied": True, "d_ff": 2}, False),
+    ]
+}  # fmt: skip
+UNIT: dict[str, Any] = {
+    "activation": "tanh", "ff_bias": True, "d_ff": 1, "norm": "rms", "placement": "output", "vocabulary": 0,
+}  # fmt: skip
+EDGES |= {
+    f"one tanh unit and its bias under a norm, {name}": (
+        (d_model, 1, 1, 2), {**UNIT, **fields}, "does not see all of its gain" if more else "")
+    for name, d_model, fields, more in [
+        ("two channels", 2, {}, True),
+        ("another activation", 2, {"activation": "silu"}, False),
+        ("two units", 2, {"d_ff": 2}, False),
+        ("a gate", 2, {"gated": True}, False),
+        ("three channels of a LayerNorm", 3, {"norm": "layer"}, False),
+        ("five channels of a LayerNorm without ε", 5, {"norm": "layer", "epsilon": 0.0}, True),
+    ]
+}  # fmt: skip
+TOKENS_AT_TWO: dict[str, Any] = {"context": 2, "rotary": Rotary((-0.23, -0.11))}
+EDGES |= {
+    f"tokens at two positions, {name}": (sizes, {**TOKENS_AT_TWO, **fields}, "few positions" if few else "")
+    for name, sizes, fields, few in [
+        ("eleven", (5, 1, 4, 1), {"vocabulary": 11}, True),
+        ("twelve", (5, 1, 4, 1), {"vocabulary": 12}, False),
+        ("three positions", (5, 1, 4, 1), {"vocabulary": 9, "context": 3}, False),
+        ("distances to both sides", (5, 1, 4, 1), {"vocabulary": 9, "causal": False}, False),
+        ("one plane", (5, 1, 2, 1), {"vocabulary": 9, "rotary": TURNING}, False),
+    ]
+}  # fmt: skip
+HALF_TURN: dict[str, Any] = {
+    "context": 2, "vocabulary": 0, "rotary": Rotary((Fraction(0), Fraction(1, 2))), "norm": "layer",
+}  # fmt: skip
+EDGES |= {
+    f"vectors of one length beside a constant, {name}": (
+        (4, 1, 4, 1), {**HALF_TURN, "epsilon": 0.0, **fields}, "few positions" if few else "")
+    for name, fields, few in [
+        ("two positions", {"norm_offset": True}, True),
+        ("biases of queries and keys", {"query_bias": True, "key_bias": True}, True),
+        ("a bias of keys alone", {"key_bias": True}, False),
+        ("ε", {"norm_offset": True, "epsilon": 0.1}, False),
+        ("three positions", {"norm_offset": True, "context": 3}, False),
+    ]
+}  # fmt: skip
+EDGES |= {
+    f"queries of a latent and shared keys at two positions, {name}": (
+        (d_model, 2, 5, 1),
+        {"vocabulary": 0, "context": context, "rotary": Rotary((0.37, -0.23), 1), "latent": Latent(query, 1, 5)},
+        "few positions" if few else "")
+    for name, d_model, query, context, few in [
+        ("four channels of four", 4, 4, 2, True),
+        ("three positions", 4, 4, 3, False),
+    ]
+}  # fmt: skip
+EDGES |= {
+    f"a latent beside channels that follow it, {name}": (
+        (d_model, heads, d_k, 1), {"vocabulary": tokens, "latent": latent}, "that all heads share" if few else "")
+    for name, d_model, heads, d_k, latent, tokens, few in [
+        ("nine tokens", 5, 1, 3, Latent(2, 2, 2), 9, True),
+        ("ten tokens", 5, 1, 3, Latent(2, 2, 2), 10, False),
+        ("more queries than shared channels", 5, 1, 3, Latent(3, 2, 2), 9, False),
+        ("two heads", 5, 2, 3, Latent(2, 2, 2), 9, False),
+        ("a rank of four in six directions", 6, 1, 5, Latent(0, 4, 4), 15, True),
+        ("a rank of four, sixteen tokens", 6, 1, 5, Latent(0, 4, 4), 16, False),
+    ]
+}  # fmt: skip
+UNDONE: dict[str, Any] = {
+    "activation": "silu", "gated": True, "d_ff": 1, "norm": "rms", "placement": "parallel_shared",
+    "head_transform": True, "tied": True,
+}  # fmt: skip
+EDGES |= {
+    f"a parallel network that a head's transform undoes, {name}": (
+        (4, 1, 1, 1), {**UNDONE, **fields}, "feed-forward" if few else "")
+    for name, fields, few in [
+        ("twelve tokens", {"vocabulary": 12}, True),
+        ("thirteen tokens", {"vocabulary": 13}, False),
+        ("no transform", {"vocabulary": 12, "head_transform": False}, False),
+    ]
+}  # fmt: skip
+MIXED: dict[str, Any] = {"attention": "linear", "norm": "layer", "key_bias": True, "value_bias": True, "d_ff": 1}
+EDGES |= {
+    f"products of a first layer that can be any, {name}": (
+        sizes, {**MIXED, **fields}, "keys from its values" if mix else "")
+    for name, sizes, fields, mix in [
+        ("two heads", (4, 2, 3, 1), {"vocabulary": 5}, True),
+        ("one head", (4, 1, 3, 1), {"vocabulary": 5}, False),
+        ("six tokens", (4, 2, 3, 1), {"vocabulary": 6}, False),
+        ("two channels of values", (4, 2, 3, 2), {"vocabulary": 5}, False),
+        ("more channels than queries read", (4, 2, 4, 1), {"vocabulary": 5}, True),
+    ]
+}  # fmt: skip
+EDGES |= {
+    f"a first layer without its experts, {name}": (
+        (5, 1, 1, 1),
+        {"vocabulary": tokens, "norm": "layer", "experts": Experts(2, 2, 1, shared=1, routing="sigmoid", first=1)},
+        "no norm reads but" if few else "")
+    for name, tokens, few in [("nine tokens", 9, True), ("many", 15, False)]
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", EDGES)
@@ -387,6 +498,6 @@ def test_a_condition_holds_where_the_formula_is_off(name: str) -> None:
     a = Architecture(d_model, heads, d_k, d_v, **{"epsilon": 0.1, "context": 3, **fields})
     # What depends on the point, an expert or a rectified unit, is at this point as in general.
     found = [why for why in degenerate_cases(a) if "expert" not in why and "may be on" not in why]
-    assert len(found) == bool(reason)
+    assert bool(found) == bool(reason)
     assert all(reason in why for why in found)
     assert (nullity(a) != s.evaluate(dimension(a), a)) == bool(reason)
