@@ -17,8 +17,9 @@ from __future__ import annotations
 from symgauge.architecture import Architecture
 from symgauge.model_graph import Attention, LatentAttention, ModelGraph, graph_of
 from symgauge.symmetries.linear_attention import functions_read, numbers_of_products, product_numbers
-from symgauge.symmetries.seen import Seen, seen_by_readers
+from symgauge.symmetries.seen import seen_by_readers
 from symgauge.symmetries.softmax import unseen_key_channels
+from symgauge.symmetries.spaces import spaces
 
 
 def few_positions_leave_forms(a: Architecture) -> bool:
@@ -68,14 +69,14 @@ def _leaves(a: Architecture, graph: ModelGraph, sub: Attention | LatentAttention
     differences = min(coefficients, further if a.causal else 2 * further)
     if compared and of_constants > share * query * differences:
         return True
-    return numbers > share * min(itself - compared - _is_on_a_sphere(a, seen, sub), shown) + further_away
+    on_a_sphere = constant and isinstance(sub, Attention) and _reads_a_sphere_and_a_constant(a, graph, sub.query.weight)
+    return numbers > share * min(itself - compared - on_a_sphere, shown) + further_away
 
 
-def _is_on_a_sphere(a: Architecture, seen: dict[str, Seen], sub: Attention | LatentAttention) -> bool:
-    """Whether queries and keys read a vector of fixed length, the square of which is a constant, and a constant."""
-    if not isinstance(sub, Attention) or a.norm == "none" or a.placement in ("post", "output"):
-        return False
-    return a.epsilon_is_zero and seen[sub.query.weight].constant and seen[sub.key.weight].constant
+def _reads_a_sphere_and_a_constant(a: Architecture, graph: ModelGraph, query: str) -> bool:
+    """Whether queries read a vector of fixed length, the square of which is a constant, and a constant beside it."""
+    sources = [s.source for s in spaces(a, graph) if any(reader.weight == query for reader in s.moments[0].readers)]
+    return a.epsilon_is_zero and any(sources) and seen_by_readers(a, graph)[query].constant
 
 
 def _shown_of_itself(a: Architecture, graph: ModelGraph, sub: Attention | LatentAttention) -> int:
