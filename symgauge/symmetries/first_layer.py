@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from sympy import Expr
 
 from symgauge.architecture import Architecture, Latent, Rotary
-from symgauge.model_graph import graph_of
+from symgauge.model_graph import ModelGraph, graph_of
 from symgauge.symmetries import symbols as s
 from symgauge.symmetries.degenerate import DegenerateCase
 from symgauge.symmetries.examples import LATENT, PRE_LN, RMS
 from symgauge.symmetries.linear_attention import heads_write_what_they_read, tokens_tell_keys_from_values
 from symgauge.symmetries.normed_heads import tokens_leave_forms
 from symgauge.symmetries.seen import directions_written
+from symgauge.symmetries.spaces import spaces
 
 
 @dataclass(frozen=True)
@@ -137,34 +138,37 @@ def _few_tokens_for_hidden_units(a: Architecture, tokens: int) -> bool:
 def _few_tokens_for_a_stream_read_once(a: Architecture) -> bool:
     """Whether the only norms are a first layer's: then any matrix may act on the stream, and on what they hand on."""
     network = a.d_ff > 0 or a.has_experts(0)
-    once = a.placement.startswith("parallel") or (a.placement in ("pre", "sandwich") and not network)
-    if not a.is_model or a.norm == "none" or a.final_norm or a.layers > 1 or a.tied or not once:
+    once = a.placement.startswith("parallel") or (a.placement == "pre" and not network)
+    if not a.is_model or a.norm == "none" or a.final_norm or a.layers > 1 or a.tied or a.position_table or not once:
         return False
     directions = a.d_model - (a.norm == "layer")
-    few = a.vocabulary * (directions - a.epsilon_is_zero) < 2 * a.d_model**2 + _network(a)
-    # Behind an output norm rotations and gains are as many as a form has entries, and none besides.
-    few = few and a.placement != "sandwich"
-    # Tokens that hold the two matrices apart may leave a quadratic form and the size of ε. Positions hold what lies
-    # along their differences.
-    held = a.context - 1 if a.position_table else 0
-    size = max(0, directions - held)
-    form = a.vocabulary < size * (size + 1) // 2 + (not a.epsilon_is_zero)
-    return form or (few and not a.position_table)
+    return a.vocabulary * (directions - a.epsilon_is_zero) < 2 * a.d_model**2 + _network(a)
 
 
-def _few_tokens_for_a_post_norm(a: Architecture) -> bool:
-    """Whether the first norm of a Post-LN stream leaves a quadratic form of its tokens and the size of ε.
+def _few_tokens_for_a_normed_stream(a: Architecture) -> bool:
+    """Whether the norms that read a token table's stream leave a quadratic form of it and the size of ε.
 
-    What heads write fills its directions with any numbers, and differences of positions lie along with any token's.
+    What layers write fills its directions with any numbers; differences of positions, and biases between two norms, are
+    directions too.
     """
-    if not a.is_model or not a.residual or a.norm == "none" or a.placement != "post" or a.embedding_norm:
+    if not a.is_model or not a.residual or a.norm == "none" or a.placement == "output" or a.embedding_norm:
         return False
     graph = graph_of(a)
-    if a.tied and (len(graph.steps) > 1 or a.final_norm or a.head_transform):
+    if a.tied and (a.head_transform or not (a.final_norm if a.placement != "post" else _normed_once(a, graph))):
         return False
-    held = directions_written(a, graph, graph.steps[0].branches[0].writers) + (a.position_table * (a.context - 1))
+    stream = next(space for space in spaces(a, graph) if "token_table" in space.tables)
+    last = max((i for i, moment in enumerate(stream.moments) if moment.norms), default=0)
+    if stream.outputs and last > 0:
+        return False  # the result of an output norm fills every direction
+    writers = [m for moment in stream.moments[: last + 1] for m in moment.writers]
+    biases = sum(m.bias is not None for m in writers) if len(stream.norms) > 1 else 0
+    held = directions_written(a, graph, writers) + biases + a.position_table * (a.context - 1)
     size = max(0, a.d_model - (a.norm == "layer") - held)
     return a.vocabulary < size * (size + 1) // 2 + (not a.epsilon_is_zero)
+
+
+def _normed_once(a: Architecture, graph: ModelGraph) -> bool:
+    return len(graph.steps) == 1 and not a.final_norm
 
 
 def _network(a: Architecture) -> int:
@@ -282,8 +286,8 @@ DEGENERATE_CASES = (
         beside=RMS.replace(placement="parallel", final_norm=False, vocabulary=29, d_ff=1),
     ),
     DegenerateCase(
-        "tokens are too few to hold a quadratic form of a stream that a norm behind its first layer reads",
-        _few_tokens_for_a_post_norm,
+        "tokens are too few to hold a quadratic form of a stream that norms and a few written directions see",
+        _few_tokens_for_a_normed_stream,
         example=_POST.replace(vocabulary=10),
         beside=_POST,
     ),

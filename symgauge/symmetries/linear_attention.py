@@ -111,6 +111,8 @@ def tokens_tell_keys_from_values(a: Architecture) -> bool:
     channels = a.d_k if a.qk_norm else min(a.d_k, query)
     numbers = channels * key + a.d_v * value - (0 if a.qk_norm else 1)
     held = a.vocabulary * (channels + a.d_v - 1) - numbers
+    if a.qk_norm and held <= channels * (channels + 1) // 2:
+        return False  # norms leave forms besides
     any_products = (a.d_v == 1 and channels == query) or (channels == 1 and a.d_v >= output)
     mixed = a.groups > 1 and any_products and held <= 0
     return a.groups * held >= _shifts_of_the_table(a, graph) and not mixed

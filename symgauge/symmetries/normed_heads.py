@@ -35,5 +35,10 @@ def tokens_leave_forms(a: Architecture) -> bool:
     gains = heads * n - a.groups * factors if a.qk_norm_across else 2 * n - factors
     constants = a.groups * len(unseen_key_channels(a.replace(qk_norm=False, qk_norm_across=False), sub.rotary))
     norms = (a.heads, a.groups) if a.qk_norm_across else (1,) * heads
+    # Where tokens fix the queries' forms, rotations are left and gains; keys follow those, and constants.
+    turns = sum(c.kind == "complex" for c in classes) if classes else n * (n - 1) // 2
+    own = a.groups * (n * key + turns) - a.epsilon_is_zero * (1 if a.qk_norm_across else a.groups)
+    if own + constants + n * (a.groups if a.qk_norm_across else 1) > a.groups * n * a.vocabulary:
+        return True
     by_forms = bases + gains > sum(min(size * forms, numbers) for size in norms)
     return by_forms or maps + bases + gains + constants >= heads * n * a.vocabulary

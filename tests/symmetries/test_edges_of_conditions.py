@@ -48,10 +48,10 @@ EDGES: dict[str, tuple[tuple[int, int, int, int], dict[str, Any], str]] = {
          "placement": "parallel_shared", "value_bias": True, "output_bias": True},
         ""),
     "a stream that one norm reads, tokens as many as a form's entries": (
-        (3, 1, 1, 1), {"norm": "rms", "vocabulary": 6}, "too few to hold a stream"),
+        (3, 1, 1, 1), {"norm": "rms", "vocabulary": 6}, "a few written directions"),
     "a stream that one norm reads, tokens for the form and ε": ((3, 1, 1, 1), {"norm": "rms", "vocabulary": 7}, ""),
     "positions leave a form of three of five directions": (
-        (5, 2, 3, 2), {"norm": "rms", "vocabulary": 6, "position_table": True}, "too few to hold a stream"),
+        (5, 2, 3, 2), {"norm": "rms", "vocabulary": 6, "position_table": True}, "a few written directions"),
     "and tokens hold it": ((5, 2, 3, 2), {"norm": "rms", "vocabulary": 7, "position_table": True}, ""),
     "an offset that attention alone brings to the head": (
         (3, 1, 1, 1), {"norm": "layer", "norm_offset": True, "head_bias": True, "vocabulary": 13}, "reaches the head"),
@@ -136,7 +136,7 @@ SANDWICH: dict[str, Any] = {"norm": "rms", "placement": "sandwich"}
 EDGES |= {
     f"an output norm on a stream that one norm reads, {tokens} tokens, ε = {epsilon}": (
         (d_model, 2, 2, 2), {**SANDWICH, "vocabulary": tokens, "epsilon": epsilon},
-        "too few to hold a stream" if few else "")
+        "a few written directions" if few else "")
     for d_model, tokens, epsilon, few in [
         (3, 6, 0.1, True), (3, 7, 0.1, False), (3, 5, 0.0, True), (3, 6, 0.0, False), (4, 10, 0.1, True),
         (4, 11, 0.1, False),
@@ -382,7 +382,7 @@ EDGES |= {
 FORM: dict[str, Any] = {"norm": "rms", "vocabulary": 10}
 EDGES |= {
     f"a norm behind the first layer, {name}": (
-        (5, 1, 1, d_v), {**FORM, "placement": "post", **fields}, "behind its first layer reads" if few else "")
+        (5, 1, 1, d_v), {**FORM, "placement": "post", **fields}, "a few written directions" if few else "")
     for name, d_v, fields, few in [
         ("ten tokens", 1, {}, True),
         ("eleven tokens", 1, {"vocabulary": 11}, False),
@@ -487,7 +487,7 @@ EDGES |= {
     f"a first layer without its experts, {name}": (
         (5, 1, 1, 1),
         {"vocabulary": tokens, "norm": "layer", "experts": Experts(2, 2, 1, shared=1, routing="sigmoid", first=1)},
-        "no norm reads but" if few else "")
+        "tokens are too few to hold" if few else "")
     for name, tokens, few in [("nine tokens", 9, True), ("many", 15, False)]
 }  # fmt: skip
 
