@@ -198,6 +198,23 @@ def _norm_over_the_table_alone(a: Architecture) -> bool:
     return _tables_alone(a) and a.norm != "none" and (not a.residual or free)
 
 
+def _d_plus_one_tokens_are_shifted(a: Architecture) -> bool:
+    """Whether a first layer takes up a constant of its tokens, whose functions, a constant included, may be any."""
+    if not _tables_alone(a) or a.vocabulary != a.d_model + 1 or a.norm == "layer":
+        return False
+    if a.query_bias and a.key_bias and a.value_bias:
+        return True
+    # Behind a norm maps without biases keep the constants that they do not read; a bias takes them back.
+    alone = a.placement == "pre" or (a.placement.startswith("parallel") and not _network(a))
+    seen = a.rotary or a.qk_norm or a.attention_softcap or a.attention == "linear"
+    if a.norm != "rms" or not alone or not a.residual or (a.tied and not a.token_types):
+        return False
+    directions = min(a.d_model, a.heads * a.d_v) * a.value_bias
+    taken_back = a.d_model if a.output_bias and a.attention == "softmax" else directions
+    unbiased = a.heads * (not a.query_bias) + a.groups * (bool(seen) and not a.key_bias)
+    return taken_back > unbiased * a.d_k
+
+
 def _two_directions_of_two_positions(a: Architecture) -> bool:
     """Whether norms without ε show of each token one direction in a plane, at two positions."""
     normed = a.embedding_norm or (not a.residual and a.placement not in ("post", "output"))
@@ -238,14 +255,7 @@ DEGENERATE_CASES = (
     ),
     DegenerateCase(
         "queries, keys and values with biases take up a constant added to the rows of a table of d_model + 1 tokens",
-        lambda a: (
-            _tables_alone(a)
-            and a.vocabulary == a.d_model + 1
-            and a.norm != "layer"
-            and a.query_bias
-            and a.key_bias
-            and a.value_bias
-        ),
+        _d_plus_one_tokens_are_shifted,
         example=_BIASED.replace(vocabulary=5),
         beside=_BIASED.replace(vocabulary=6),
     ),

@@ -114,8 +114,9 @@ def tokens_tell_keys_from_values(a: Architecture) -> bool:
     if a.qk_norm and held <= channels * (channels + 1) // 2:
         return False  # norms leave forms besides
     any_products = (a.d_v == 1 and channels == query) or (channels == 1 and a.d_v >= output)
-    mixed = a.groups > 1 and any_products and held <= 0
-    return a.groups * held >= _shifts_of_the_table(a, graph) and not mixed
+    # A table before an RMSNorm can follow products that may be any.
+    more = held <= 0 and (a.norm == "rms" or (a.groups > 1 and any_products))
+    return a.groups * held >= _shifts_of_the_table(a, graph) and not more
 
 
 def _shifts_of_the_table(a: Architecture, graph: ModelGraph) -> int:
