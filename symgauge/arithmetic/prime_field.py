@@ -12,7 +12,7 @@ from symgauge.arithmetic.modular_products import matmul
 
 _EXPONENTS = 1100
 """Exponents of float64 numbers lie between −1100 and 1100."""
-_FEW = 384
+_FEW = 128
 """Up to so many numbers are inverted one by one: tensor operations cost more by their number than by their size."""
 _DENOMINATORS = 1 << 14
 """Inverses of smaller numbers are looked up."""
