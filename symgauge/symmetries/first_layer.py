@@ -115,8 +115,13 @@ def _few_tokens_beside_a_latent(a: Architecture) -> bool:
 
 
 def _few_tokens_for_a_parallel_network(a: Architecture) -> bool:
-    if not _tables_alone(a) or not a.placement.startswith("parallel"):
+    if not a.is_model or not a.placement.startswith("parallel"):
         return False
+    if a.position_table:
+        # A vector for each token at each position; where nothing but maps reads the stream, it may be mapped besides.
+        mapped = a.layers == 1 and not (a.tied or a.final_norm) and _network(a) > 0
+        numbers = a.d_model**2 + _network(a) + a.d_model * (a.d_model + 1) // 2 + a.d_model
+        return mapped and a.vocabulary * a.context * (a.d_model - (a.norm == "layer")) < numbers
     # A linear map of what the first layer reads and the feed-forward's weights, against what each token must keep; a
     # rectified neuron is on for about half of the tokens.
     tokens = a.vocabulary // 2 if a.activation in ("relu", "relu2") and _network(a) else a.vocabulary
