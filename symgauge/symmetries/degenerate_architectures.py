@@ -69,7 +69,7 @@ DEGENERATE_CASES = (
         beside=ATTENTION.replace(context=2),
     ),
     DegenerateCase(
-        "sequences (or windows) of few positions show rotated scores at too few distances",
+        "sequences (or windows) of few positions show rotated scores at too few distances, or of too few tokens",
         few_positions_leave_forms,
         example=_TURNING.replace(context=3),
         beside=_TURNING.replace(context=4),

@@ -6,6 +6,9 @@ at distance zero as a quadratic form: what is not symmetric in functions that qu
 Forms have as many coefficients at a distance as there are cosines and sines. Powers of distinct numbers are
 independent, so each distance shows one combination more until there are as many as coefficients.
 
+A first layer sees a vector with itself at its tokens only. Of a vector of fixed length (a norm without ε) the square is
+a constant, which counts once where queries and keys read a constant too.
+
 Softmax compares: constant keys show by differences between distances only, even where all else shows.
 
 Tables of cosines in float64 are rounded: equal distances at other positions are not quite equal there. An exact run

@@ -259,7 +259,7 @@ DEGENERATE_CASES = (
         beside=RMS.replace(vocabulary=5),
     ),
     DegenerateCase(
-        "queries, keys and values with biases take up a constant added to the rows of a table of d_model + 1 tokens",
+        "a first layer takes up a constant that is added to the rows of a table of d_model + 1 tokens",
         _d_plus_one_tokens_are_shifted,
         example=_BIASED.replace(vocabulary=5),
         beside=_BIASED.replace(vocabulary=6),
@@ -277,7 +277,7 @@ DEGENERATE_CASES = (
         beside=_BESIDE_A_LATENT,
     ),
     DegenerateCase(
-        "the first layer's feed-forward sees one vector per token, too few to fix what it adds and what it reads",
+        "the first layer's feed-forward sees too few tokens (at positions) to fix what it adds and what it reads",
         _few_tokens_for_a_parallel_network,
         example=_PARALLEL.replace(vocabulary=6),
         beside=_PARALLEL.replace(vocabulary=12),
@@ -301,7 +301,7 @@ DEGENERATE_CASES = (
         beside=RMS.replace(placement="parallel", final_norm=False, vocabulary=29, d_ff=1),
     ),
     DegenerateCase(
-        "tokens are too few to hold a quadratic form of a stream that norms and a few written directions see",
+        "tokens are too few to hold a quadratic form of the directions of a normed stream that no layer writes",
         _few_tokens_for_a_normed_stream,
         example=_POST.replace(vocabulary=10),
         beside=_POST,

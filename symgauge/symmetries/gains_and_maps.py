@@ -107,17 +107,28 @@ def _gain_is_left(a: Architecture, graph: ModelGraph, space: Space, norm: Norm, 
     # Means that maps alone see can follow the direction along which the LayerNorm that opened the space is flat.
     sheared = mean_is_seen and space.source is not None and not space.taken
     r = min(r, a.d_model - (norm.kind == "layer"))
-    # Without ε a norm divides the size of what it reads away, and with it what a moved bias adds.
-    moved = _is_moved_by_its_bias(a, graph, norm)
-    left = a.d_model + max(constant * (1 + mean_is_seen), 2 * moved) + sheared
-    return left > r * (r + 1) // 2 + r * mean_is_seen or (moved and a.epsilon_is_zero)
+    return a.d_model + constant * (1 + mean_is_seen) + sheared > r * (r + 1) // 2 + r * mean_is_seen
 
 
-def _is_moved_by_its_bias(a: Architecture, graph: ModelGraph, norm: Norm) -> bool:
-    """Whether ``norm`` reads one tanh unit and a constant: a linear map of both, up to a size, moves the unit's bias.
+def bias_moves_under_a_norm(a: Architecture) -> bool:
+    """Whether the bias of a lone tanh unit moves with the maps and gains behind it, under an output norm.
 
-    tanh(u + c) = (t + s)/(1 + st) with t = tanh u and s = tanh c.
+    tanh(u + c) = (t + s)/(1 + st) with t = tanh u, s = tanh c: but for 1 + st a linear map of the unit and a constant.
+    Without ε the norm divides that away. With ε the form of both, and the means that are seen, must follow: gains, a
+    size and the bias against their numbers.
     """
+    graph = graph_of(a)
+    for space in spaces(a, graph):
+        for norm in space.outputs:
+            if _reads_a_lone_tanh_unit(a, graph, norm):
+                mean_is_seen = norm.kind == "layer" and not space.centred(_moment(graph, space, norm))
+                r = min(2, a.d_model - (norm.kind == "layer"))
+                if a.epsilon_is_zero or a.d_model + 2 > r * (r + 1) // 2 + r * mean_is_seen:
+                    return True
+    return False
+
+
+def _reads_a_lone_tanh_unit(a: Architecture, graph: ModelGraph, norm: Norm) -> bool:
     subs = [sub for branch in graph.branches() if branch.output_norm == norm for sub in branch.sublayers]
     alone = subs[0] if len(subs) == 1 else None
     if not isinstance(alone, FeedForward) or alone.gate is not None or a.activation != "tanh":

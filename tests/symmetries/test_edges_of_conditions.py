@@ -48,10 +48,10 @@ EDGES: dict[str, tuple[tuple[int, int, int, int], dict[str, Any], str]] = {
          "placement": "parallel_shared", "value_bias": True, "output_bias": True},
         ""),
     "a stream that one norm reads, tokens as many as a form's entries": (
-        (3, 1, 1, 1), {"norm": "rms", "vocabulary": 6}, "a few written directions"),
+        (3, 1, 1, 1), {"norm": "rms", "vocabulary": 6}, "that no layer writes"),
     "a stream that one norm reads, tokens for the form and ε": ((3, 1, 1, 1), {"norm": "rms", "vocabulary": 7}, ""),
     "positions leave a form of three of five directions": (
-        (5, 2, 3, 2), {"norm": "rms", "vocabulary": 6, "position_table": True}, "a few written directions"),
+        (5, 2, 3, 2), {"norm": "rms", "vocabulary": 6, "position_table": True}, "that no layer writes"),
     "and tokens hold it": ((5, 2, 3, 2), {"norm": "rms", "vocabulary": 7, "position_table": True}, ""),
     "an offset that attention alone brings to the head": (
         (3, 1, 1, 1), {"norm": "layer", "norm_offset": True, "head_bias": True, "vocabulary": 13}, "reaches the head"),
@@ -136,7 +136,7 @@ SANDWICH: dict[str, Any] = {"norm": "rms", "placement": "sandwich"}
 EDGES |= {
     f"an output norm on a stream that one norm reads, {tokens} tokens, ε = {epsilon}": (
         (d_model, 2, 2, 2), {**SANDWICH, "vocabulary": tokens, "epsilon": epsilon},
-        "a few written directions" if few else "")
+        "that no layer writes" if few else "")
     for d_model, tokens, epsilon, few in [
         (3, 6, 0.1, True), (3, 7, 0.1, False), (3, 5, 0.0, True), (3, 6, 0.0, False), (4, 10, 0.1, True),
         (4, 11, 0.1, False),
@@ -382,7 +382,7 @@ EDGES |= {
 FORM: dict[str, Any] = {"norm": "rms", "vocabulary": 10}
 EDGES |= {
     f"a norm behind the first layer, {name}": (
-        (5, 1, 1, d_v), {**FORM, "placement": "post", **fields}, "a few written directions" if few else "")
+        (5, 1, 1, d_v), {**FORM, "placement": "post", **fields}, "that no layer writes" if few else "")
     for name, d_v, fields, few in [
         ("ten tokens", 1, {}, True),
         ("eleven tokens", 1, {"vocabulary": 11}, False),
@@ -401,14 +401,14 @@ UNIT: dict[str, Any] = {
 }  # fmt: skip
 EDGES |= {
     f"one tanh unit and its bias under a norm, {name}": (
-        (d_model, 1, 1, 2), {**UNIT, **fields}, "does not see all of its gain" if more else "")
+        (d_model, 1, 1, 2), {**UNIT, **fields}, "lone tanh unit" if more else "")
     for name, d_model, fields, more in [
         ("two channels", 2, {}, True),
         ("another activation", 2, {"activation": "silu"}, False),
         ("two units", 2, {"d_ff": 2}, False),
         ("a gate", 2, {"gated": True}, False),
         ("three channels of a LayerNorm", 3, {"norm": "layer"}, False),
-        ("five channels of a LayerNorm without ε", 5, {"norm": "layer", "epsilon": 0.0}, True),
+        ("three without ε", 3, {"norm": "layer", "placement": "sandwich", "epsilon": 0.0}, True),
     ]
 }  # fmt: skip
 TOKENS_AT_TWO: dict[str, Any] = {"context": 2, "rotary": Rotary((-0.23, -0.11))}

@@ -13,7 +13,7 @@ from symgauge.symmetries.citation import Cites
 from symgauge.symmetries.degenerate import DegenerateCase
 from symgauge.symmetries.elements import factors
 from symgauge.symmetries.examples import POST_LN, RMS
-from symgauge.symmetries.gains_and_maps import output_norms_see_too_little
+from symgauge.symmetries.gains_and_maps import bias_moves_under_a_norm, output_norms_see_too_little
 from symgauge.symmetries.no_residual import goes_on
 from symgauge.symmetries.space import Space
 from symgauge.symmetries.spaces import spaces, width_of
@@ -26,6 +26,11 @@ def _norm_of_a_norm(a: Architecture) -> bool:
     after_stream = a.placement == "post" and (not a.residual or seen_twice)
     after_sublayer = a.placement in ("sandwich", "output") and not a.residual and goes_on(a)
     return after_stream or after_sublayer or (a.is_model and a.embedding_norm and not a.residual)
+
+
+_LONE_UNIT = Architecture(
+    2, 1, 1, 2, d_ff=1, context=3, activation="tanh", ff_bias=True, norm="rms", placement="output", epsilon=0.1
+)
 
 
 class NormGain(Symmetry):
@@ -56,6 +61,12 @@ class NormGain(Symmetry):
             output_norms_see_too_little,
             example=RMS.replace(placement="output", d_v=1),
             beside=RMS.replace(placement="output"),
+        ),
+        DegenerateCase(
+            "under an output norm the bias of a lone tanh unit moves with the maps and gains behind it",
+            bias_moves_under_a_norm,
+            example=_LONE_UNIT,
+            beside=_LONE_UNIT.replace(activation="silu"),
         ),
     )
 
