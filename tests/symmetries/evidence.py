@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,12 +16,14 @@ from torch import Tensor
 from symgauge.accounting import account
 from symgauge.architecture import Architecture
 from symgauge.arithmetic.primes import DEFAULT_PRIMES
-from symgauge.exact.dimension import dimension
+from symgauge.exact import dimension as engine
 from symgauge.models.reference import random_parameters
 from symgauge.numeric import function_of
 from symgauge.numeric.error_model import allowed_error, longest_sum, relative_error, sensitivity
 from symgauge.subjects import subject_of
+from symgauge.symmetries import degenerate_cases, dimension
 from symgauge.symmetries.base import Output
+from symgauge.symmetries.symbols import evaluate
 
 EPSILON = torch.finfo(torch.float64).eps
 VISIBLE = 1e-3
@@ -31,7 +34,7 @@ accounted = partial(account, primes=DEFAULT_PRIMES[:1])
 def nullity(a: Architecture, seed: int = 0) -> int:
     """The exact dimension of the fibre, by one prime."""
     subject = subject_of(a, seed=seed)
-    return dimension(subject.module, subject.inputs, seed=seed, primes=DEFAULT_PRIMES[:1]).nullity
+    return engine.dimension(subject.module, subject.inputs, seed=seed, primes=DEFAULT_PRIMES[:1]).nullity
 
 
 def point(a: Architecture) -> dict[str, Tensor]:
@@ -72,3 +75,18 @@ def rounding(
     growth = max(1.0, *(float(after[r].norm() / before[r].norm()) for r in before))
     responses = sensitivity(function, before, {}, 1), sensitivity(function, after, dict.fromkeys(after, growth**2), 1)
     return allowed_error(EPSILON, longest_sum(a, x.shape[1]), *responses)
+
+
+Edge = tuple[tuple[int, int, int, int], dict[str, Any], str]
+"""(d_model, heads, d_k, d_v), other fields, and what each reason says; nothing, where the formula is right."""
+
+
+def assert_named_where_off(edge: Edge) -> None:
+    """A degenerate case is said to hold exactly where exact rank and formula differ, and for the reason given."""
+    (d_model, heads, d_k, d_v), fields, reason = edge
+    a = Architecture(d_model, heads, d_k, d_v, **{"epsilon": 0.1, "context": 3, **fields})
+    # What depends on the point, an expert or a rectified unit, is at this point as in general.
+    found = [why for why in degenerate_cases(a) if "expert" not in why and "may be on" not in why]
+    assert bool(found) == bool(reason)
+    assert all(reason in why for why in found)
+    assert (nullity(a) != evaluate(dimension(a), a)) == bool(reason)

@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from symgauge.architecture import Architecture, Experts, Latent, Rotary
-from symgauge.symmetries import degenerate_cases, dimension
-from symgauge.symmetries import symbols as s
-from tests.symmetries.evidence import nullity
+from symgauge.architecture import Experts, Latent, Rotary
+from tests.symmetries.evidence import Edge, assert_named_where_off
 
 TURNING = Rotary((Fraction(1, 7),))
 QKV: dict[str, Any] = dict.fromkeys(("query_bias", "key_bias", "value_bias"), True)
@@ -20,8 +18,7 @@ NORMED_TABLE: dict[str, Any] = {
 }  # fmt: skip
 CHAIN: dict[str, Any] = {"residual": False, "query_bias": True, "ff_bias": True}
 
-# (d_model, heads, d_k, d_v), other fields, and what its reason says; nothing, where the formula is right.
-EDGES: dict[str, tuple[tuple[int, int, int, int], dict[str, Any], str]] = {
+EDGES: dict[str, Edge] = {
     "constants of an untied table pass through values": (
         (1, 2, 3, 2), {**QKV, "d_ff": 2, "vocabulary": 17}, "constants pass"),
     "constants of a tied table do not": ((2, 2, 1, 2), {**QKV, "vocabulary": 11, "tied": True, "head_bias": True}, ""),
@@ -379,23 +376,6 @@ EDGES |= {
         ("smooth", {"activation": "silu"}, False),
     ]
 }  # fmt: skip
-FORM: dict[str, Any] = {"norm": "rms", "vocabulary": 10}
-EDGES |= {
-    f"a norm behind the first layer, {name}": (
-        (5, 1, 1, d_v), {**FORM, "placement": "post", **fields}, "that no layer writes" if few else "")
-    for name, d_v, fields, few in [
-        ("ten tokens", 1, {}, True),
-        ("eleven tokens", 1, {"vocabulary": 11}, False),
-        ("no ε", 1, {"epsilon": 0.0}, False),
-        ("two directions of heads", 2, {"vocabulary": 6}, True),
-        ("two directions of heads and seven tokens", 2, {"vocabulary": 7}, False),
-        ("a position's direction", 1, {"vocabulary": 6, "position_table": True, "context": 2}, True),
-        ("a position's direction and seven tokens", 1, {"vocabulary": 7, "position_table": True, "context": 2}, False),
-        ("a network behind it", 1, {"d_ff": 2}, True),
-        ("a tied table", 1, {"tied": True}, True),
-        ("a tied table behind two norms", 1, {"tied": True, "d_ff": 2}, False),
-    ]
-}  # fmt: skip
 UNIT: dict[str, Any] = {
     "activation": "tanh", "ff_bias": True, "d_ff": 1, "norm": "rms", "placement": "output", "vocabulary": 0,
 }  # fmt: skip
@@ -409,17 +389,6 @@ EDGES |= {
         ("a gate", 2, {"gated": True}, False),
         ("three channels of a LayerNorm", 3, {"norm": "layer"}, False),
         ("three without ε", 3, {"norm": "layer", "placement": "sandwich", "epsilon": 0.0}, True),
-    ]
-}  # fmt: skip
-TOKENS_AT_TWO: dict[str, Any] = {"context": 2, "rotary": Rotary((-0.23, -0.11))}
-EDGES |= {
-    f"tokens at two positions, {name}": (sizes, {**TOKENS_AT_TWO, **fields}, "few positions" if few else "")
-    for name, sizes, fields, few in [
-        ("eleven", (5, 1, 4, 1), {"vocabulary": 11}, True),
-        ("twelve", (5, 1, 4, 1), {"vocabulary": 12}, False),
-        ("three positions", (5, 1, 4, 1), {"vocabulary": 9, "context": 3}, False),
-        ("distances to both sides", (5, 1, 4, 1), {"vocabulary": 9, "causal": False}, False),
-        ("one plane", (5, 1, 2, 1), {"vocabulary": 9, "rotary": TURNING}, False),
     ]
 }  # fmt: skip
 HALF_TURN: dict[str, Any] = {
@@ -446,58 +415,8 @@ EDGES |= {
         ("three positions", 4, 4, 3, False),
     ]
 }  # fmt: skip
-EDGES |= {
-    f"a latent beside channels that follow it, {name}": (
-        (d_model, heads, d_k, 1), {"vocabulary": tokens, "latent": latent}, "that all heads share" if few else "")
-    for name, d_model, heads, d_k, latent, tokens, few in [
-        ("nine tokens", 5, 1, 3, Latent(2, 2, 2), 9, True),
-        ("ten tokens", 5, 1, 3, Latent(2, 2, 2), 10, False),
-        ("more queries than shared channels", 5, 1, 3, Latent(3, 2, 2), 9, False),
-        ("two heads", 5, 2, 3, Latent(2, 2, 2), 9, False),
-        ("a rank of four in six directions", 6, 1, 5, Latent(0, 4, 4), 15, True),
-        ("a rank of four, sixteen tokens", 6, 1, 5, Latent(0, 4, 4), 16, False),
-    ]
-}  # fmt: skip
-UNDONE: dict[str, Any] = {
-    "activation": "silu", "gated": True, "d_ff": 1, "norm": "rms", "placement": "parallel_shared",
-    "head_transform": True, "tied": True,
-}  # fmt: skip
-EDGES |= {
-    f"a parallel network that a head's transform undoes, {name}": (
-        (4, 1, 1, 1), {**UNDONE, **fields}, "feed-forward" if few else "")
-    for name, fields, few in [
-        ("twelve tokens", {"vocabulary": 12}, True),
-        ("thirteen tokens", {"vocabulary": 13}, False),
-        ("no transform", {"vocabulary": 12, "head_transform": False}, False),
-    ]
-}  # fmt: skip
-MIXED: dict[str, Any] = {"attention": "linear", "norm": "layer", "key_bias": True, "value_bias": True, "d_ff": 1}
-EDGES |= {
-    f"products of a first layer that can be any, {name}": (
-        sizes, {**MIXED, **fields}, "keys from its values" if mix else "")
-    for name, sizes, fields, mix in [
-        ("two heads", (4, 2, 3, 1), {"vocabulary": 5}, True),
-        ("one head", (4, 1, 3, 1), {"vocabulary": 5}, False),
-        ("six tokens", (4, 2, 3, 1), {"vocabulary": 6}, False),
-        ("two channels of values", (4, 2, 3, 2), {"vocabulary": 5}, False),
-        ("more channels than queries read", (4, 2, 4, 1), {"vocabulary": 5}, True),
-    ]
-}  # fmt: skip
-EDGES |= {
-    f"a first layer without its experts, {name}": (
-        (5, 1, 1, 1),
-        {"vocabulary": tokens, "norm": "layer", "experts": Experts(2, 2, 1, shared=1, routing="sigmoid", first=1)},
-        "tokens are too few to hold" if few else "")
-    for name, tokens, few in [("nine tokens", 9, True), ("many", 15, False)]
-}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", EDGES)
 def test_a_condition_holds_where_the_formula_is_off(name: str) -> None:
-    (d_model, heads, d_k, d_v), fields, reason = EDGES[name]
-    a = Architecture(d_model, heads, d_k, d_v, **{"epsilon": 0.1, "context": 3, **fields})
-    # What depends on the point, an expert or a rectified unit, is at this point as in general.
-    found = [why for why in degenerate_cases(a) if "expert" not in why and "may be on" not in why]
-    assert bool(found) == bool(reason)
-    assert all(reason in why for why in found)
-    assert (nullity(a) != s.evaluate(dimension(a), a)) == bool(reason)
+    assert_named_where_off(EDGES[name])
